@@ -1,0 +1,53 @@
+"""The seam between the gateway and whatever generates: `EngineHandle`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent
+
+OnEvent = Callable[[SequenceEvent], None]
+
+
+class EngineHandle(ABC):
+    """What the gateway sees of an engine. All methods are called on the gateway's event loop.
+
+    Attributes:
+        model: what the engine runs; set once `start` has returned.
+        stats: the newest counters and gauges.
+    """
+
+    model: ModelInfo
+    stats: EngineStats
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Come up, or raise `EngineError` saying why not and what to do."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End the engine and every running sequence. Idempotent."""
+
+    @abstractmethod
+    def submit(self, request: GenerationRequest, on_event: OnEvent) -> None:
+        """Start a sequence. ``on_event`` is called on the loop, straight from the reader, for each event.
+
+        Exactly one event has ``finished`` set and it is the last, under every fault: if the engine dies, the
+        handle makes one with reason "error" and code "engine_unavailable".
+
+        ``request.id`` must be unique among the handle's unfinished sequences (`next_id` gives one).
+        """
+
+    @abstractmethod
+    def cancel(self, sequence: int) -> None:
+        """Free a sequence at once. Its last event (reason "cancel", unless it ended before) still comes."""
+
+    @abstractmethod
+    def next_id(self) -> int:
+        """A sequence id that was never used on this handle."""
+
+    @property
+    @abstractmethod
+    def heartbeat_age(self) -> float:
+        """Seconds since the engine last gave a sign of life; infinity when it is gone."""

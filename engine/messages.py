@@ -1,0 +1,156 @@
+"""What crosses the hop between the gateway and the engine process, typed.
+
+One length-prefixed MessagePack message each. Clock readings are `time.monotonic_ns`, which all processes of one
+machine share; the hop never leaves the machine.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Literal
+
+import msgspec
+
+FinishReason = Literal["stop", "length", "cancel", "error"]
+
+
+def pack_tokens(tokens: list[int]) -> bytes:
+    """Token ids as little-endian int32."""
+    return array("i", tokens).tobytes()
+
+
+def unpack_tokens(packed: bytes) -> list[int]:
+    """The inverse of `pack_tokens`."""
+    return array("i", packed).tolist()
+
+
+class _Array(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    pass
+
+
+class SamplingParams(_Array, frozen=True):
+    """How the next token is chosen: temperature 0 is greedy; top_p 1, top_k 0, min_p 0 are off.
+
+    Random numbers are keyed by (seed, position), so batch mates and drafts don't change them.
+    """
+
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+
+
+class GenerationRequest(_Array, tag=1, frozen=True):
+    """One sequence to generate.
+
+    ``salt`` keys the prefix cache (one value per API key). ``draft`` is the text that the output will probably
+    repeat, as tokens: it changes the time, never the result. With ``replay`` (tokens) each pass and each sample
+    is computed, and the emitted token is then taken from it; drafters don't see it.
+    """
+
+    id: int
+    prompt: bytes
+    sampling: SamplingParams = SamplingParams()
+    salt: str = ""
+    speculation: bool = True
+    draft: bytes | None = None
+    replay: bytes | None = None
+
+
+class CancelRequest(_Array, tag=2, frozen=True):
+    """Free a sequence now, in whatever state. Unknown ids are ignored (it may just have ended)."""
+
+    id: int
+
+
+ToEngine = GenerationRequest | CancelRequest
+
+
+class DraftCount(_Array, frozen=True):
+    """Draft tokens of one source."""
+
+    source: str
+    proposed: int
+    accepted: int
+
+
+class Finished(_Array, frozen=True):
+    """How a sequence ended, what it cost and where the time went.
+
+    The durations are contiguous: ``received_ns`` + queue + prefill + first_token + step = ``sent_ns``, in
+    nanoseconds. ``error_code`` and ``error`` are set when the reason is "error".
+    """
+
+    reason: FinishReason
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    computed_tokens: int = 0
+    output_tokens: int = 0
+    forward_passes: int = 0
+    drafts: tuple[DraftCount, ...] = ()
+    received_ns: int = 0
+    queue_ns: int = 0
+    prefill_ns: int = 0
+    first_token_ns: int = 0
+    step_ns: int = 0
+    sent_ns: int = 0
+    error_code: str = ""
+    error: str = ""
+
+
+class SequenceEvent(_Array, frozen=True):
+    """What one step brought to one sequence: its new tokens (packed) and the text that can be shown."""
+
+    id: int
+    text: str
+    tokens: bytes = b""
+    finished: Finished | None = None
+
+
+class EngineStats(_Array, frozen=True):
+    """Counters since start and gauges of now."""
+
+    running: int = 0
+    waiting: int = 0
+    blocks_used: int = 0  # held by running sequences
+    blocks_cached: int = 0  # held by the prefix cache alone
+    blocks_total: int = 0
+    forward_passes: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+    finished: int = 0
+    cancelled: int = 0
+
+
+class StepOutput(_Array, tag=1, frozen=True):
+    """Everything one step brought, in one message; with no events it is the idle heartbeat."""
+
+    events: list[SequenceEvent]
+    stats: EngineStats
+
+
+class ModelInfo(_Array, tag=2, frozen=True):
+    """The engine is ready: what it runs and how."""
+
+    name: str
+    architecture: str
+    context_length: int
+    backend: str
+    kernels: str
+    threads: int
+    max_sequence_tokens: int  # the smaller of the context and what the KV memory holds
+
+
+class StartFailed(_Array, tag=3, frozen=True):
+    """The engine can't start; ``message`` says why and what to do."""
+
+    message: str
+
+
+FromEngine = StepOutput | ModelInfo | StartFailed

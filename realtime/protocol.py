@@ -1,0 +1,357 @@
+"""Every message of the Warmline wire, typed. This is the one module that knows the wire.
+
+Both subprotocols, ``warmline.v1.msgpack`` (binary frames) and ``warmline.v1.json`` (text frames), carry the
+same messages: arrays whose first item is a small integer tag. New fields go at the end and have defaults, so an
+older peer ignores them. Offsets and lengths are counted in UTF-16 code units; durations in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args
+
+import msgspec
+
+MSGPACK: Final = "warmline.v1.msgpack"
+JSON: Final = "warmline.v1.json"
+SUBPROTOCOLS: Final = (MSGPACK, JSON)
+
+MAX_STREAMS: Final = 128  # a stream number stays in one byte of MessagePack
+MAX_INT: Final = 2**53 - 1  # what a JavaScript client can hold
+
+Natural = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
+DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Reason = Literal["stop", "length", "cancel", "superseded", "interrupted", "conflict", "error"]
+Operation = int | str
+"""One step over the named range: ``n`` keeps n units, ``-n`` deletes n units, a string is inserted."""
+
+
+class ErrorCode(StrEnum):
+    """The stable codes of ``error`` and ``nack`` frames."""
+
+    MALFORMED_MESSAGE = "malformed_message"  # not MessagePack / JSON, or not an array that starts with a tag
+    UNKNOWN_MESSAGE = "unknown_message"  # the tag is not one of ours
+    INVALID_MESSAGE = "invalid_message"  # a field is missing, of the wrong type, or out of its range
+    WRONG_FRAME_TYPE = "wrong_frame_type"  # text on the binary subprotocol, or the other way round
+    HELLO_REQUIRED = "hello_required"  # the first message must be `hello`, and only the first
+    UNAUTHORIZED = "unauthorized"
+    UNKNOWN_DOCUMENT = "unknown_document"
+    STALE_VERSION = "stale_version"
+    INVALID_RANGE = "invalid_range"  # an offset outside the text, inside a surrogate pair, or reversed
+    HASH_MISMATCH = "hash_mismatch"  # length or content hash differ after a change
+    DOCUMENT_TOO_LARGE = "document_too_large"
+    TOO_MANY_DOCUMENTS = "too_many_documents"
+    DUPLICATE_REQUEST = "duplicate_request"
+    TOO_MANY_REQUESTS = "too_many_requests"
+    INVALID_PARAMETER = "invalid_parameter"
+    PROMPT_TOO_LONG = "prompt_too_long"
+    REPLAY_DISABLED = "replay_disabled"
+    ENGINE_UNAVAILABLE = "engine_unavailable"
+    INTERNAL_ERROR = "internal_error"
+
+
+class CloseCode:
+    """WebSocket close codes that Warmline sends beside the standard ones."""
+
+    UNSUPPORTED_DATA: Final = 1003
+    SERVICE_RESTART: Final = 1012
+    TRY_AGAIN_LATER: Final = 1013
+    UNAUTHORIZED: Final = 4401
+    FORBIDDEN: Final = 4403
+    HELLO_TIMEOUT: Final = 4408
+    SESSION_TAKEN: Final = 4409
+
+
+class _Array(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A record that travels as an array."""
+
+
+class TextEdit(_Array, frozen=True):
+    """Replace the UTF-16 range [start, end) by text. Edits of one change apply in order, each to the result."""
+
+    start: Natural
+    end: Natural
+    text: str
+
+
+class Applied(_Array, frozen=True):
+    """Says that a change applies the first ``operations`` operations of a request of this session."""
+
+    request: Natural
+    operations: Natural
+
+
+class Sampling(_Array, frozen=True):
+    """How to choose tokens. Temperature 0 is greedy; top_p 1, top_k 0 and min_p 0 are off."""
+
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    top_k: Natural = 0
+    min_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)] | None = None
+    stop: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=256)], ...],
+                    msgspec.Meta(max_length=16)] = ()
+    speculation: Literal["auto", "off"] = "auto"
+
+
+# Client to server ----------------------------------------------------------------------------------------------
+
+
+class Hello(_Array, tag=1, frozen=True):
+    """The first message of a socket. ``token`` is needed when the upgrade carried no credential."""
+
+    token: str | None = None
+    client: Annotated[str, msgspec.Meta(max_length=256)] = ""
+
+
+class Open(_Array, tag=2, frozen=True):
+    """Hand over a document, or replace it after a nack."""
+
+    document: DocumentId
+    version: Natural
+    language: Annotated[str, msgspec.Meta(max_length=64)]
+    text: str
+
+
+class Change(_Array, tag=3, frozen=True):
+    """Turn version ``base`` into ``version``. ``length`` (UTF-16 units) and ``hash`` describe the result."""
+
+    document: DocumentId
+    base: Natural
+    version: Natural
+    edits: list[TextEdit]
+    applied: Applied | None = None
+    length: Natural | None = None
+    hash: Natural | None = None
+
+
+class Close(_Array, tag=4, frozen=True):
+    """Forget a document; its running requests end with ``cancel``."""
+
+    document: DocumentId
+
+
+class Complete(_Array, tag=6, frozen=True):
+    """Ask for the text that belongs at a position."""
+
+    request: Natural
+    document: DocumentId
+    version: Natural
+    position: Natural
+    sampling: Sampling = Sampling()
+    replay: str | None = None
+    """Replay mode (benchmarks and tests): emit this text, computing every pass as if it had been sampled."""
+
+
+class Edit(_Array, tag=7, frozen=True):
+    """Ask for the new text of [start, end), as operations over it."""
+
+    request: Natural
+    document: DocumentId
+    version: Natural
+    start: Natural
+    end: Natural
+    instruction: Annotated[str, msgspec.Meta(max_length=16384)]
+    sampling: Sampling = Sampling()
+    replay: str | None = None
+
+
+class Cancel(_Array, tag=11, frozen=True):
+    """End a request now. Its terminal frame is ``done`` with reason ``cancel``, unless it ended before."""
+
+    request: Natural
+
+
+class Ping(_Array, tag=13, frozen=True):
+    """Measure the round trip; ``sent`` is the client's clock and comes back as it was."""
+
+    sent: Natural
+
+
+ClientMessage = Hello | Open | Change | Close | Complete | Edit | Cancel | Ping
+
+# Server to client ----------------------------------------------------------------------------------------------
+
+
+class Welcome(_Array, tag=1, frozen=True):
+    """The answer to ``hello``: who serves, with which model and limits."""
+
+    session: str
+    server: str
+    model: str
+    context_length: Natural
+    max_document_bytes: Natural
+    max_requests: Natural
+
+
+class Accepted(_Array, tag=2, frozen=True):
+    """A request was taken; its frames carry ``stream``, free again after its terminal frame."""
+
+    request: Natural
+    stream: Natural
+
+
+class Delta(_Array, tag=3, frozen=True):
+    """The next text of a completion."""
+
+    stream: Natural
+    text: str
+
+
+class Ops(_Array, tag=4, frozen=True):
+    """The next operations of an edit over the range it named."""
+
+    stream: Natural
+    operations: list[Operation]
+
+
+class Drafts(_Array, frozen=True):
+    """Draft tokens of one source: how many were proposed, how many accepted."""
+
+    source: str
+    proposed: Natural
+    accepted: Natural
+
+
+class Receipt(_Array, frozen=True):
+    """What a request cost. Prompt tokens = ``warmed`` + ``cached`` + ``computed``."""
+
+    prompt_tokens: Natural = 0
+    warmed_tokens: Natural = 0
+    cached_tokens: Natural = 0
+    computed_tokens: Natural = 0
+    output_tokens: Natural = 0
+    thinking_tokens: Natural = 0
+    forward_passes: Natural = 0
+    drafts: list[Drafts] = []
+    seed: Natural | None = None
+
+
+class Timing(_Array, frozen=True):
+    """Server-side hops in microseconds, contiguous from ``received`` to ``sent`` (both on the server's clock)."""
+
+    received: Natural = 0
+    first_sent: Natural = 0
+    sent: Natural = 0
+    server_parse: Natural = 0
+    session_prompt: Natural = 0
+    ipc_in: Natural = 0
+    engine_queue: Natural = 0
+    engine_prefill: Natural = 0
+    engine_first_token: Natural = 0
+    engine_step: Natural = 0
+    ipc_out: Natural = 0
+    server_encode: Natural = 0
+    server_write: Natural = 0
+
+
+class Done(_Array, tag=5, frozen=True):
+    """The terminal frame of an accepted request that did not fail."""
+
+    request: Natural
+    reason: Reason
+    receipt: Receipt = Receipt()
+    timing: Timing = Timing()
+
+
+class Error(_Array, tag=6, frozen=True):
+    """A failure. With ``request`` it is that request's terminal frame; without, it is about a message."""
+
+    request: Natural | None
+    code: str
+    message: str
+    retryable: bool = False
+    retry_after_ms: Natural | None = None
+
+
+class Nack(_Array, tag=7, frozen=True):
+    """A change or close was refused; ``held`` is the version the server has (None: no such document)."""
+
+    document: str
+    held: Natural | None
+    code: str
+    message: str
+
+
+class Pong(_Array, tag=8, frozen=True):
+    """The answer to ``ping``: the client's clock as sent, the server's at receipt and at sending (us)."""
+
+    sent: Natural
+    received: Natural
+    replied: Natural
+
+
+ServerMessage = Welcome | Accepted | Delta | Ops | Done | Error | Nack | Pong
+
+
+class ProtocolError(Exception):
+    """A frame that is no message. ``code`` is one of `ErrorCode`."""
+
+    def __init__(self, code: ErrorCode, message: str, request: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.request = request
+
+
+_Message = TypeVar("_Message")
+
+
+class Codec(Generic[_Message]):
+    """Encodes messages to frames and decodes the frames of the other side, in one subprotocol."""
+
+    def __init__(self, subprotocol: str, receives: Any) -> None:
+        self.subprotocol = subprotocol
+        self.text = subprotocol == JSON
+        self._tags = {cls.__struct_config__.tag: cls for cls in get_args(receives)}
+        codec: Any = msgspec.json if self.text else msgspec.msgpack
+        self.encode: Callable[[object], bytes] = codec.Encoder().encode
+        self._decode: Callable[[str | bytes], _Message] = codec.Decoder(receives).decode
+        self._decode_raw: Callable[[str | bytes], object] = codec.Decoder().decode
+
+    def decode(self, frame: str | bytes) -> _Message:
+        """Read one frame.
+
+        Raises:
+            ProtocolError: the frame is of the wrong type, malformed, of an unknown tag, or has a wrong field.
+
+        """
+        if isinstance(frame, str) is not self.text:
+            expected, got = ("text", "binary") if self.text else ("binary", "text")
+            raise ProtocolError(
+                ErrorCode.WRONG_FRAME_TYPE,
+                f"{self.subprotocol} uses {expected} frames; this frame is {got}",
+            )
+        try:
+            return self._decode(frame)
+        except msgspec.ValidationError as error:
+            raise self._explain(frame, str(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ProtocolError(ErrorCode.MALFORMED_MESSAGE, f"the frame can't be read: {error}") from None
+
+    def _explain(self, frame: str | bytes, reason: str) -> ProtocolError:
+        try:
+            raw = self._decode_raw(frame)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return ProtocolError(ErrorCode.MALFORMED_MESSAGE, f"the frame can't be read: {error}")
+        if not isinstance(raw, list) or not raw or type(raw[0]) is not int:
+            return ProtocolError(ErrorCode.MALFORMED_MESSAGE, "a message is an array that starts with its tag")
+        message = self._tags.get(raw[0])
+        if message is None:
+            return ProtocolError(ErrorCode.UNKNOWN_MESSAGE, f"there is no message with tag {raw[0]}")
+        request = raw[1] if message in (Complete, Edit) and len(raw) > 1 and type(raw[1]) is int else None
+        if request is not None and not 0 <= request <= MAX_INT:
+            request = None
+        return ProtocolError(ErrorCode.INVALID_MESSAGE, f"{message.__name__.lower()}: {reason}", request)
+
+
+def server_codec(subprotocol: str) -> Codec[ClientMessage]:
+    """The codec of the serving side: decodes what clients send."""
+    return Codec(subprotocol, ClientMessage)
+
+
+def client_codec(subprotocol: str) -> Codec[ServerMessage]:
+    """The codec of the client side: decodes what servers send."""
+    return Codec(subprotocol, ServerMessage)
