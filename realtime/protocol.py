@@ -91,8 +91,9 @@ class Sampling(_Array, frozen=True):
     top_k: Natural = 0
     min_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)] | None = None
-    stop: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=256)], ...],
-                    msgspec.Meta(max_length=16)] = ()
+    stop: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=256)], ...], msgspec.Meta(max_length=16)
+    ] = ()
     speculation: Literal["auto", "off"] = "auto"
 
 

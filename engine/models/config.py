@@ -22,6 +22,30 @@ class ModelConfig:
     norm_eps: float = 1e-5
     tie_embeddings: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a shape that can't be computed.
+
+        Raises:
+            ValueError: naming the field that is wrong.
+
+        """
+        for field in (
+            "vocab_size",
+            "hidden_size",
+            "num_layers",
+            "num_heads",
+            "num_kv_heads",
+            "head_dim",
+            "ffn_size",
+            "context_length",
+        ):
+            if getattr(self, field) < 1:
+                raise ValueError(f"{field} is {getattr(self, field)}")
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(f"{self.num_heads} heads can't share {self.num_kv_heads} key heads evenly")
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim {self.head_dim} is odd")
+
     @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of keys and values a token takes in 16-bit precision."""

@@ -1,0 +1,58 @@
+# Everything sets up .venv by itself and reuses it.  make serve PORT=8765 ARGS="--model PATH"
+PYTHON ?= python3
+PORT ?= 8765
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PACKAGES := realtime engine client loadtest
+
+.PHONY: serve test verify lint format bench clean
+
+serve: $(VENV)/.serve
+	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+verify: $(VENV)/.dev  ## the long checks
+	$(BIN)/python -m pytest -m verify --timeout 7200 $(ARGS)
+
+lint: $(VENV)/.dev build/typecheck
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	MYPYPATH=build/typecheck $(BIN)/mypy $(PACKAGES:%=-p warmline.%)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.serve
+	$(BIN)/warmline bench engine $(ARGS)
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(PACKAGES) tests -name __pycache__ -type d -exec rm -rf {} +
+
+$(BIN)/python:
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Warmline needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "On Debian: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.serve: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing the service (PyTorch included; the first time takes some minutes) ..."
+	@$(PIP) -e '.[serve]'
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing the service and what its tests need (the first time takes some minutes) ..."
+	@$(PIP) -e '.[serve,loadtest,dev]'
+	@touch $@ $(VENV)/.serve
+
+# mypy does not follow the package-dir mapping of an editable install; this tree of links shows it the same packages.
+build/typecheck: Makefile
+	@mkdir -p $@/warmline
+	@for package in $(PACKAGES); do ln -sfn ../../../$$package $@/warmline/$$package; done
+	@touch $@

@@ -1,0 +1,133 @@
+"""What can go wrong for a caller, typed. Everything derives from `WarmlineError`."""
+
+from __future__ import annotations
+
+from warmline.realtime.protocol import CloseCode, Error, ErrorCode, Nack
+
+
+class WarmlineError(Exception):
+    """The base of all errors of this package."""
+
+
+class ConnectionFailed(WarmlineError):
+    """No session came about; the message names the url and says what to do."""
+
+
+class Unauthorized(WarmlineError):
+    """The server wants a credential, or another one."""
+
+
+class ConnectionLost(WarmlineError):
+    """The connection ended while it was needed.
+
+    Attributes:
+        code: the WebSocket close code (1006 when the connection broke without one).
+        retryable: whether connecting again makes sense.
+    """
+
+    def __init__(self, message: str, code: int = 1006, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+
+
+class SessionClosed(ConnectionLost):
+    """The session was closed by this program."""
+
+    def __init__(self, message: str = "the session was closed") -> None:
+        super().__init__(message, 1000, retryable=False)
+
+
+class ServerMisbehaved(ConnectionLost):
+    """The server sent something that is not in the protocol, so the connection was given up."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, 1002, retryable=False)
+
+
+class DocumentClosed(WarmlineError):
+    """The document was closed by this program."""
+
+
+class DocumentChanged(WarmlineError):
+    """A result belongs to a version of the document that is no longer the current one."""
+
+
+class RequestError(WarmlineError):
+    """The server refused or failed a request.
+
+    Attributes:
+        code: one of `ErrorCode`, or the code of a newer server as it came.
+        message: what was wrong, for people.
+        retryable: whether the same request may succeed later.
+        retry_after: seconds to wait before that, if the server said so.
+    """
+
+    def __init__(self, code: str, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class OutOfSync(RequestError):
+    """The server doesn't hold the version the request was made for. The document was or will be handed over anew."""
+
+
+class PromptTooLong(RequestError):
+    """The request can't fit in the model's context or the KV memory; the message has both numbers."""
+
+
+class TooManyRequests(RequestError):
+    """More requests at once than the server takes from one session."""
+
+
+class EngineUnavailable(RequestError):
+    """The engine ended or is starting."""
+
+
+_BY_CODE: dict[str, type[RequestError]] = {
+    ErrorCode.UNKNOWN_DOCUMENT: OutOfSync,
+    ErrorCode.STALE_VERSION: OutOfSync,
+    ErrorCode.HASH_MISMATCH: OutOfSync,
+    ErrorCode.PROMPT_TOO_LONG: PromptTooLong,
+    ErrorCode.TOO_MANY_REQUESTS: TooManyRequests,
+    ErrorCode.ENGINE_UNAVAILABLE: EngineUnavailable,
+}
+
+
+def request_error(frame: Error | Nack) -> WarmlineError:
+    """The exception for an ``error`` or ``nack`` frame."""
+    if frame.code == ErrorCode.UNAUTHORIZED:
+        return Unauthorized(frame.message)
+    error = _BY_CODE.get(frame.code, RequestError)
+    if isinstance(frame, Nack):
+        return error(frame.code, frame.message)
+    after = None if frame.retry_after_ms is None else frame.retry_after_ms / 1000
+    return error(frame.code, frame.message, retryable=frame.retryable, retry_after=after)
+
+
+def connection_error(code: int, reason: str) -> WarmlineError:
+    """The exception for a connection that the other side or the network ended."""
+    said = f" ({reason})" if reason else ""
+    match code:
+        case CloseCode.UNAUTHORIZED:
+            return Unauthorized(f"the server closed the connection: unauthorised{said}; pass token= with a valid key")
+        case CloseCode.FORBIDDEN:
+            return ConnectionLost(f"the server closed the connection: forbidden{said}", code, retryable=False)
+        case CloseCode.HELLO_TIMEOUT:
+            return ConnectionLost(f"the server got no hello in time{said}", code)
+        case CloseCode.SESSION_TAKEN:
+            return ConnectionLost(f"another connection took over this session{said}", code, retryable=False)
+        case CloseCode.SERVICE_RESTART:
+            return ConnectionLost(f"the server is restarting{said}; connect again", code)
+        case CloseCode.TRY_AGAIN_LATER:
+            return ConnectionLost(f"the server is overloaded or this client reads too slowly{said}", code)
+        case 1006:
+            return ConnectionLost(f"the connection broke{said}", code)
+        case _:
+            return ConnectionLost(f"the server closed the connection with code {code}{said}", code)

@@ -1,0 +1,64 @@
+"""What the client believes the server holds of one document: text and version, and the messages that keep it true."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from warmline.realtime.protocol import Applied, Change, Close, Open, TextEdit
+from warmline.realtime.text import content_hash, replace_lone_surrogates, utf16_length, utf16_offset
+
+from .errors import WarmlineError
+
+HASH_EVERY: Final = 32
+"""A content hash costs time in the size of the text, so one change in this many carries it."""
+
+
+class DocumentMirror:
+    """Text and version of an open document. Indices are those of Python strings; the wire's are UTF-16.
+
+    Attributes:
+        refused: why the server would not take the document when it was handed over last.
+    """
+
+    def __init__(self, uri: str, text: str, language: str) -> None:
+        self.uri = replace_lone_surrogates(uri)
+        self.text = replace_lone_surrogates(text)
+        self.language = language
+        self.version = 0
+        self.refused: WarmlineError | None = None
+        self._length = utf16_length(self.text)
+
+    def open(self) -> Open:
+        """The whole document."""
+        return Open(self.uri, self.version, self.language, self.text)
+
+    def close(self) -> Close:
+        """The document is no longer needed."""
+        return Close(self.uri)
+
+    def check_range(self, start: int, end: int) -> None:
+        """Raise ValueError unless [start, end) lies in the text."""
+        if not 0 <= start <= end <= len(self.text):
+            raise ValueError(f"the range ({start}, {end}) is not within a text of {len(self.text)} characters")
+
+    def offset(self, index: int) -> int:
+        """The UTF-16 offset of an index."""
+        return utf16_offset(self.text, index)
+
+    def replaced(self, start: int, end: int, text: str) -> str:
+        """The whole text with [start, end) replaced."""
+        return self.text[:start] + text + self.text[end:]
+
+    def change(self, start: int, end: int, text: str) -> Change:
+        """Replace [start, end), which must be in the text and ``text`` free of lone surrogates."""
+        start_offset = self.offset(start)
+        edit = TextEdit(start_offset, start_offset + utf16_length(self.text[start:end]), text)
+        return self.commit(self.replaced(start, end, text), [edit])
+
+    def commit(self, text: str, edits: list[TextEdit], applied: Applied | None = None) -> Change:
+        """Take over ``text``, which is what ``edits`` make of the current one."""
+        base, self.version = self.version, self.version + 1
+        self.text = text
+        self._length += sum(utf16_length(edit.text) - (edit.end - edit.start) for edit in edits)
+        hashed = content_hash(text) if self.version % HASH_EVERY == 0 or applied else None
+        return Change(self.uri, base, self.version, edits, applied, self._length, hashed)

@@ -1,0 +1,140 @@
+"""The backend for people's own machines: int8 products by oneDNN, and fused kernels between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import ModelError
+from ..kernels.cpu import Int8Linear, KernelSetup, PassPlan, create_kernels, exact_levels
+from ..models.config import ModelConfig
+from ..models.llama import ModelWeights, rotary_table
+from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
+from .base import BLOCK_SIZE, Backend, Batch, PassAborted
+from .rows import check_batch, max_positions
+
+LANES = 16
+MAX_HEAD_DIM = 256
+
+
+@dataclass(slots=True)
+class _Layer:
+    attention_norm: torch.Tensor
+    qkv: Int8Linear
+    output: Int8Linear
+    ffn_norm: torch.Tensor
+    gate_up: Int8Linear
+    down: Int8Linear
+
+
+class _Buffers:
+    """The quantised rows of a pass, reused from pass to pass."""
+
+    def __init__(self, config: ModelConfig, rows: int) -> None:
+        self.rows = rows
+        self.hidden = torch.empty(rows, config.hidden_size, dtype=torch.uint8)
+        self.heads = torch.empty(rows, config.num_heads * config.head_dim, dtype=torch.uint8)
+        self.ffn = torch.empty(rows, config.ffn_size, dtype=torch.uint8)
+        self.hidden_scale, self.heads_scale, self.ffn_scale = torch.empty(3, rows).unbind()
+
+
+def unsupported_shape(config: ModelConfig) -> str | None:
+    """Why the cpu backend can't run a model of this shape; None where it can."""
+    for name in ("hidden_size", "ffn_size", "head_dim"):
+        size = getattr(config, name)
+        if size % LANES:
+            return f"{name} {size} is not a multiple of {LANES}"
+    if config.head_dim > MAX_HEAD_DIM:
+        return f"head_dim {config.head_dim} is above {MAX_HEAD_DIM}"
+    return None
+
+
+class CpuBackend(Backend):
+    """Int8 weights and activations, bfloat16 keys and values.
+
+    A row's result does not depend on the rows beside it, on how they came in passes, or on the thread count.
+    """
+
+    name = "cpu"
+
+    def __init__(
+        self, config: ModelConfig, weights: ModelWeights, num_blocks: int, calibration: Sequence[int] | None = None
+    ) -> None:
+        """Quantise a model.
+
+        Args:
+            config: its shape.
+            weights: float32 weights; left as they are.
+            num_blocks: size of the cache.
+            calibration: tokens of a typical text, to find the activations' ranges with; without it, arbitrary ones.
+
+        Raises:
+            ModelError: the shape can't be run (`unsupported_shape`).
+
+        """
+        problem = unsupported_shape(config)
+        if problem is not None:
+            raise ModelError(f"the cpu backend can't run this model: {problem}; use --backend reference")
+        self.config = config
+        self.num_blocks = num_blocks
+        levels = exact_levels()
+        cos, sin = rotary_table(config, max_positions(config, num_blocks))
+        self._kernels = create_kernels(KernelSetup(config, num_blocks, BLOCK_SIZE, levels, cos, sin))
+        self.kernels = f"{self._kernels.description}, {levels.describe()}"
+        ranges = measure_ranges(config, weights, list(calibration or range(0, config.vocab_size, 97))[:256])
+        self._embedding = weights.embedding
+        self._layers = []
+        for layer, layer_ranges in zip(weights.layers, ranges.layers, strict=True):
+            smooth = smooth_layer(config, layer, layer_ranges)
+            self._layers.append(
+                _Layer(
+                    attention_norm=smooth.attention_norm,
+                    qkv=Int8Linear(torch.cat([smooth.query, smooth.key, smooth.value]), levels),
+                    output=Int8Linear(smooth.output, levels),
+                    ffn_norm=smooth.ffn_norm,
+                    gate_up=Int8Linear(torch.cat([smooth.gate, smooth.up]), levels),
+                    down=Int8Linear(smooth.down, levels),
+                )
+            )
+        self._final_norm, head = smooth_head(weights, ranges)
+        self._head = Int8Linear(head, levels)
+        self._buffers = _Buffers(config, 1)
+
+    @torch.inference_mode()
+    def forward(self, batch: Batch, should_abort: Callable[[], bool] | None = None) -> torch.Tensor:
+        """See `Backend.forward`."""
+        check_batch(batch, self.config, self.num_blocks)
+        kernels, rows = self._kernels, len(batch.token_ids)
+        kernels.begin(PassPlan(batch.slices, rows))
+        if self._buffers.rows < rows:
+            self._buffers = _Buffers(self.config, rows)
+        buffers = self._buffers
+        hidden, hidden_scale = buffers.hidden[:rows], buffers.hidden_scale[:rows]
+        heads, heads_scale = buffers.heads[:rows], buffers.heads_scale[:rows]
+        ffn, ffn_scale = buffers.ffn[:rows], buffers.ffn_scale[:rows]
+        x = self._embedding[batch.token_ids]
+        update = None
+        for index, layer in enumerate(self._layers):
+            if should_abort is not None and should_abort():
+                raise PassAborted
+            kernels.add_norm_quantize(x, update, layer.attention_norm, hidden, hidden_scale)
+            kernels.attention(index, layer.qkv(hidden), hidden_scale, heads, heads_scale)
+            kernels.add_norm_quantize(x, (layer.output(heads), heads_scale), layer.ffn_norm, hidden, hidden_scale)
+            kernels.silu_quantize(layer.gate_up(hidden), hidden_scale, ffn, ffn_scale)
+            update = (layer.down(ffn), ffn_scale)
+        return self._logits(x, update, batch.logit_rows)
+
+    def _logits(
+        self, x: torch.Tensor, update: tuple[torch.Tensor, torch.Tensor] | None, wanted: list[int]
+    ) -> torch.Tensor:
+        rows = len(wanted)
+        if not rows:
+            return torch.empty(0, self.config.vocab_size)
+        if rows < len(x):
+            x = x[wanted]
+            update = None if update is None else (update[0][wanted], update[1][wanted])
+        hidden, scale = self._buffers.hidden[:rows], self._buffers.hidden_scale[:rows]
+        self._kernels.add_norm_quantize(x, update, self._final_norm, hidden, scale)
+        return self._head(hidden).mul_(scale[:, None])

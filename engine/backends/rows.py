@@ -1,0 +1,52 @@
+"""What a batch says about its rows, and whether a backend can run it."""
+
+from __future__ import annotations
+
+from ..models.config import ModelConfig
+from .base import BLOCK_SIZE, Batch
+
+
+def max_positions(config: ModelConfig, num_blocks: int) -> int:
+    """Tokens that one sequence can have at most."""
+    return min(config.context_length, num_blocks * BLOCK_SIZE)
+
+
+def check_batch(batch: Batch, config: ModelConfig, num_blocks: int) -> None:
+    """Refuse a batch that would read or write outside the cache: the kernels themselves don't look.
+
+    Raises:
+        ValueError: slices don't cover the rows in order, or a token, position or block is out of range.
+
+    """
+    row, most = 0, max_positions(config, num_blocks)
+    for piece in batch.slices:
+        end = piece.position + piece.rows
+        if piece.first_row != row or piece.rows < 1:
+            raise ValueError(f"slice at row {piece.first_row} with {piece.rows} rows should start at row {row}")
+        if piece.position < 0 or end > most:
+            raise ValueError(f"positions {piece.position} to {end} are not all within 0 to {most}")
+        if len(piece.block_table) * BLOCK_SIZE < end:
+            raise ValueError(f"{len(piece.block_table)} blocks don't hold {end} tokens")
+        if min(piece.block_table) < 0 or max(piece.block_table) >= num_blocks:
+            raise ValueError(f"block {max(piece.block_table)} is not one of {num_blocks}")
+        row += piece.rows
+    if row != len(batch.token_ids) or not row:
+        raise ValueError(f"slices cover {row} rows of {len(batch.token_ids)}")
+    if min(batch.token_ids) < 0 or max(batch.token_ids) >= config.vocab_size:
+        raise ValueError(f"a token id is outside the vocabulary of {config.vocab_size}")
+    if batch.logit_rows and not 0 <= min(batch.logit_rows) <= max(batch.logit_rows) < row:
+        raise ValueError(f"logits are asked for a row beyond {row}")
+
+
+def row_positions(batch: Batch) -> list[int]:
+    """The position in its sequence of each row."""
+    return [piece.position + row for piece in batch.slices for row in range(piece.rows)]
+
+
+def row_slots(batch: Batch) -> list[int]:
+    """Where each row's key and value go: block * BLOCK_SIZE + place in the block."""
+    return [
+        piece.block_table[position // BLOCK_SIZE] * BLOCK_SIZE + position % BLOCK_SIZE
+        for piece in batch.slices
+        for position in range(piece.position, piece.position + piece.rows)
+    ]

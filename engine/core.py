@@ -1,0 +1,294 @@
+"""The engine proper: one step plans a pass, runs it, verifies, samples, detokenises and says what came out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from .backends.base import BLOCK_SIZE, Backend, Batch, PassAborted, SequenceSlice
+from .kv_cache import KVCache
+from .messages import (
+    EngineStats,
+    Finished,
+    FinishReason,
+    GenerationRequest,
+    SequenceEvent,
+    pack_tokens,
+    unpack_tokens,
+)
+from .sampling import Logits, sample
+from .scheduler import Scheduled, Scheduler, StepBudget
+from .sequence import END_OF_REPLAY, Sequence
+from .speculation.verify import verify
+
+logger = logging.getLogger(__name__)
+
+
+class TokenText(Protocol):
+    """What the engine needs of a tokenizer."""
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """The tokens that end a text."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token; none for a special one."""
+
+
+class Engine:
+    """Generates for many sequences at once over one backend. Synchronous and not thread-safe.
+
+    `add` and `cancel` may be called between steps, and from the ``should_abort`` of a running one. Every added
+    sequence has exactly one event with ``finished`` set, and it is its last.
+    """
+
+    def __init__(self, backend: Backend, tokenizer: TokenText, budget: StepBudget | None = None) -> None:
+        self.backend = backend
+        self.max_sequence_tokens = min(backend.config.context_length, backend.num_blocks * BLOCK_SIZE)
+        self.cache = KVCache(backend.num_blocks)
+        self.scheduler = Scheduler(self.cache, budget)
+        self._tokenizer = tokenizer
+        self._sequences: dict[int, Sequence] = {}
+        self._events: list[SequenceEvent] = []
+        self._counters = _Counters()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do or say anything."""
+        return bool(self._sequences or self._events)
+
+    def add(self, request: GenerationRequest) -> None:
+        """Queue a sequence. One that can't run ends at once with an error event.
+
+        Raises:
+            ValueError: a sequence with this id is running.
+
+        """
+        if request.id in self._sequences:
+            raise ValueError(f"sequence {request.id} is already running")
+        now = time.monotonic_ns()
+        prompt = unpack_tokens(request.prompt)
+        room = self.max_sequence_tokens - len(prompt)
+        sequence = Sequence.create(request, prompt, min(request.sampling.max_tokens, room), now)
+        try:
+            self._check(request, prompt)
+        except _RefusedError as refused:
+            self._say(sequence, finished=self._end(sequence, "error", refused.code, str(refused)))
+            return
+        self._sequences[request.id] = sequence
+        self.scheduler.add(sequence)
+
+    def cancel(self, sequence_id: int) -> None:
+        """End a sequence and free its blocks, whatever it is doing; an unknown id is ignored."""
+        sequence = self._sequences.get(sequence_id)
+        if sequence is not None:
+            self._say(sequence, finished=self._end(sequence, "cancel"))
+
+    def step(self, should_abort: Callable[[], bool] | None = None) -> list[SequenceEvent]:
+        """Run one pass, if there is anything to compute.
+
+        ``should_abort`` is asked between layers. The pass is also given up when all its sequences were cancelled
+        meanwhile. Nothing of a pass that was given up counts.
+
+        Returns: what happened since the last step ended, cancellations and refusals included.
+        """
+        plan = self.scheduler.schedule()
+        if plan:
+            self._run(plan, should_abort)
+        events, self._events = self._events, []
+        return events
+
+    def stats(self) -> EngineStats:
+        """Counters since the start and gauges of now."""
+        counters = self._counters
+        return EngineStats(
+            running=len(self.scheduler.running),
+            waiting=len(self.scheduler.waiting),
+            blocks_used=self.cache.used,
+            blocks_cached=self.cache.cached,
+            blocks_total=self.cache.num_blocks,
+            forward_passes=counters.forward_passes,
+            prompt_tokens=counters.prompt_tokens,
+            cached_tokens=counters.cached_tokens,
+            output_tokens=counters.output_tokens,
+            draft_tokens=counters.draft_tokens,
+            accepted_tokens=counters.accepted_tokens,
+            finished=counters.finished,
+            cancelled=counters.cancelled,
+        )
+
+    def check_integrity(self) -> None:
+        """Verify that every block and every sequence is where it should be.
+
+        Raises:
+            AssertionError: something is not.
+
+        """
+        running, waiting = self.scheduler.running, self.scheduler.waiting
+        self.cache.check_integrity([sequence.table for sequence in running if sequence.table is not None])
+        assert all(sequence.table is not None for sequence in running)
+        assert all(sequence.table is None and not sequence.computed for sequence in waiting)
+        scheduled = {*running, *waiting}
+        assert len(scheduled) == len(running) + len(waiting)
+        assert scheduled == set(self._sequences.values()), "a sequence is lost or was kept"
+        assert not any(sequence.ended for sequence in scheduled)
+
+    def warm_up(self) -> None:
+        """Run passes of some sizes, so that what is done once is done before the first request. Only when idle."""
+        capacity = min(self.scheduler.budget.prefill, self.max_sequence_tokens)
+        for rows in sorted({1, 16, capacity}):
+            table = list(range(-(-rows // BLOCK_SIZE)))
+            self.backend.forward(Batch([0] * rows, [SequenceSlice(0, rows, 0, table)], [rows - 1]))
+
+    def _check(self, request: GenerationRequest, prompt: list[int]) -> None:
+        if not prompt:
+            raise _RefusedError("invalid_parameter", "the prompt has no tokens")
+        if len(prompt) >= self.max_sequence_tokens:
+            raise _RefusedError(
+                "prompt_too_long",
+                f"the prompt has {len(prompt)} tokens, but at most {self.max_sequence_tokens - 1} fit",
+            )
+        vocabulary = self.backend.config.vocab_size
+        for name, tokens in (
+            ("prompt", prompt),
+            ("draft", unpack_tokens(request.draft or b"")),
+            ("replay", unpack_tokens(request.replay or b"")),
+        ):
+            if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
+                raise _RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
+
+    def _run(self, plan: list[Scheduled], should_abort: Callable[[], bool] | None) -> None:
+        now = time.monotonic_ns()
+        for item in plan:
+            item.sequence.started_ns = item.sequence.started_ns or now
+
+        def given_up() -> bool:
+            asked = should_abort is not None and should_abort()
+            return asked or all(item.sequence.ended for item in plan)
+
+        try:
+            logits = self.backend.forward(_batch(plan), given_up)
+        except PassAborted:
+            return
+        except Exception:
+            logger.exception("a forward pass failed")
+            for item in plan:
+                self._fail(item.sequence)
+            return
+        self._counters.forward_passes += 1
+        rows = logits.numpy()
+        first = 0
+        for item in plan:
+            count = 1 + len(item.draft.tokens) if item.samples else 0
+            if not item.sequence.ended:  # cancelled during the pass
+                try:
+                    self._take(item, rows[first : first + count])
+                except Exception:
+                    logger.exception("sequence %d failed", item.sequence.request.id)
+                    self._fail(item.sequence)
+            first += count
+
+    def _take(self, item: Scheduled, rows: Logits) -> None:
+        """Bring what a pass computed into its sequence."""
+        sequence, draft = item.sequence, item.draft
+        assert sequence.table is not None
+        sequence.forward_passes += 1
+        if not item.samples:
+            sequence.advance(item.rows, draft, 0, [])
+            self.cache.commit(sequence.table, sequence.tokens, sequence.computed)
+            return
+        sequence.prefilled_ns = sequence.prefilled_ns or time.monotonic_ns()
+        params, position = sequence.request.sampling, len(sequence.tokens)
+        targets = verify(
+            draft.tokens,
+            lambda ahead: sequence.target(sample(rows[ahead], params, position + ahead), ahead),
+        )
+        emitted, text, reason = self._emit(sequence, targets)
+        accepted = min(len(targets) - 1, len(emitted))
+        sequence.advance(item.rows, draft, accepted, emitted)
+        self.cache.commit(sequence.table, sequence.tokens, sequence.computed)
+        self._counters.output_tokens += len(emitted)
+        self._counters.draft_tokens += len(draft.tokens)
+        self._counters.accepted_tokens += accepted
+        sequence.unsent += emitted
+        sequence.first_token_ns = sequence.first_token_ns or time.monotonic_ns()
+        if reason is not None:
+            self._say(sequence, text, self._end(sequence, reason))
+        elif text:
+            self._say(sequence, text)
+
+    def _emit(self, sequence: Sequence, targets: list[int]) -> tuple[list[int], str, FinishReason | None]:
+        """What of the target tokens comes before the end, their text, and the reason if the end is reached."""
+        emitted: list[int] = []
+        text = ""
+        reason: FinishReason | None = None
+        room = sequence.max_tokens - sequence.output_tokens
+        for token in targets[:room]:
+            if token == END_OF_REPLAY or token in self._tokenizer.eos_ids:
+                reason = "stop"
+                break
+            emitted.append(token)
+            text += sequence.detokenizer.push(self._tokenizer.token_bytes(token))
+            if sequence.detokenizer.stopped:
+                reason = "stop"
+                break
+        if reason is None and len(emitted) == room:
+            reason = "length"
+        if reason is not None:
+            text += sequence.detokenizer.finish(cut=reason == "length")
+        return emitted, text, reason
+
+    def _fail(self, sequence: Sequence) -> None:
+        if not sequence.ended:
+            message = "the engine failed on this request; its log says why"
+            self._say(sequence, finished=self._end(sequence, "error", "internal_error", message))
+
+    def _end(self, sequence: Sequence, reason: FinishReason, code: str = "", message: str = "") -> Finished:
+        sequence.ended = True
+        if self._sequences.pop(sequence.request.id, None) is not None:
+            self.scheduler.remove(sequence)
+        self._counters.finished += 1
+        self._counters.cancelled += reason == "cancel"
+        self._counters.prompt_tokens += sequence.cached_tokens + sequence.computed_tokens
+        self._counters.cached_tokens += sequence.cached_tokens
+        return sequence.finished(reason, time.monotonic_ns(), code, message)
+
+    def _say(self, sequence: Sequence, text: str = "", finished: Finished | None = None) -> None:
+        tokens, sequence.unsent = sequence.unsent, []
+        self._events.append(SequenceEvent(sequence.request.id, text, pack_tokens(tokens), finished))
+
+
+@dataclass(slots=True)
+class _Counters:
+    forward_passes: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+    finished: int = 0
+    cancelled: int = 0
+
+
+class _RefusedError(Exception):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _batch(plan: list[Scheduled]) -> Batch:
+    batch = Batch([], [])
+    for item in plan:
+        sequence = item.sequence
+        assert sequence.table is not None
+        first = len(batch.token_ids)
+        batch.token_ids += sequence.tokens[sequence.computed : sequence.computed + item.rows]
+        batch.token_ids += item.draft.tokens
+        end = len(batch.token_ids)
+        batch.slices.append(SequenceSlice(first, end - first, sequence.computed, sequence.table.blocks))
+        if item.samples:
+            batch.logit_rows += range(first + item.rows - 1, end)
+    return batch

@@ -1,0 +1,76 @@
+"""What lies between the integer products of a pass, as an interface: a native and a torch implementation meet it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from ...models.config import ModelConfig
+from .quantize import Levels
+
+if TYPE_CHECKING:
+    from ...backends.base import SequenceSlice
+
+
+@dataclass(slots=True)
+class PassPlan:
+    """Where the rows of a pass stand: made once, used by every layer."""
+
+    slices: list[SequenceSlice]
+    rows: int
+
+    @property
+    def longest(self) -> int:
+        """Keys that the longest sequence holds after the pass."""
+        return max(piece.position + piece.rows for piece in self.slices)
+
+
+class FusedKernels(ABC):
+    """The arithmetic around the products. Each row's result is independent of the rows beside it.
+
+    Quantised rows are uint8 with one float32 scale a row: value = (byte - levels.zero) * scale.
+    """
+
+    description: str
+
+    @abstractmethod
+    def add_norm_quantize(
+        self,
+        x: torch.Tensor,
+        update: tuple[torch.Tensor, torch.Tensor] | None,
+        weight: torch.Tensor,
+        out: torch.Tensor,
+        out_scale: torch.Tensor,
+    ) -> None:
+        """Add an update (product [rows, width], scale [rows]) to x in place; quantise RMSNorm(x) * weight."""
+
+    @abstractmethod
+    def begin(self, plan: PassPlan) -> None:
+        """Prepare for the attention of a pass."""
+
+    @abstractmethod
+    def attention(
+        self, layer: int, qkv: torch.Tensor, scale: torch.Tensor, out: torch.Tensor, out_scale: torch.Tensor
+    ) -> None:
+        """Rotate, write keys and values to the cache, attend, quantise the heads into out. Overwrites qkv."""
+
+    @abstractmethod
+    def silu_quantize(
+        self, gate_up: torch.Tensor, scale: torch.Tensor, out: torch.Tensor, out_scale: torch.Tensor
+    ) -> None:
+        """Quantise SiLU(gate) * up of [rows, 2 * ffn] into out. Overwrites gate_up."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSetup:
+    """What kernels need to know of the model and its cache."""
+
+    config: ModelConfig
+    num_blocks: int
+    block_size: int
+    levels: Levels
+    cos: torch.Tensor  # [longest sequence, head_dim / 2]
+    sin: torch.Tensor

@@ -1,0 +1,92 @@
+"""Integers instead of floats: how weights and activations are rounded, and which products are exact here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+_qlinear = torch.ops.onednn.qlinear_pointwise.default
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The range of activations: integers -count..count, stored as bytes around ``zero``."""
+
+    count: int
+
+    @property
+    def zero(self) -> int:
+        """The byte that stands for 0."""
+        return self.count + 1
+
+    def describe(self) -> str:
+        """For people: the form of the activations."""
+        return "8-bit activations" if self.count == 127 else "7-bit activations: no VNNI, less exact"
+
+
+EIGHT_BIT: Final = Levels(127)
+SEVEN_BIT: Final = Levels(63)
+
+
+class Int8Linear:
+    """A matrix as int8 with one scale a row, packed for oneDNN.
+
+    ``linear(rows)`` gives the float32 products [rows, out] still to be multiplied by each row's own scale. The
+    integer sum is exact (where ``levels`` suits the machine, see `exact_levels`), so it is the same in any batch.
+    """
+
+    def __init__(self, weight: torch.Tensor, levels: Levels) -> None:
+        """Round a float32 weight [out, in]."""
+        scale = weight.abs().amax(1).clamp_min_(1e-30) / 127
+        rounded = (weight / scale[:, None]).round_().to(torch.int8)
+        self._zero = levels.zero
+        self._scale = scale
+        self._weight_zero = torch.zeros(len(weight), dtype=torch.int64)
+        self._packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        """Multiply uint8 rows [rows, in]."""
+        product: torch.Tensor = _qlinear(
+            rows,
+            1.0,
+            self._zero,
+            self._packed,
+            self._scale,
+            self._weight_zero,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        return product
+
+
+def exact_levels() -> Levels:
+    """The widest activations whose integer products are exact here.
+
+    Without VNNI the processor adds pairs of byte products in 16 bits, which 8-bit activations overflow. So the
+    product is tried on the largest numbers, rather than the processor's flags read.
+
+    Raises:
+        RuntimeError: even 7-bit activations are wrong; no such machine is known.
+
+    """
+    for levels in (EIGHT_BIT, SEVEN_BIT):
+        if all(_is_exact(levels, rows) for rows in (1, 4, 32)):
+            return levels
+    raise RuntimeError("oneDNN's int8 product is wrong on this machine; use --backend reference")
+
+
+def _is_exact(levels: Levels, rows: int, width: int = 576, outputs: int = 192) -> bool:
+    weight = torch.full((outputs, width), 127.0)
+    weight[::2, 1::3] = -127.0
+    linear = Int8Linear(weight, levels)
+    bytes_ = torch.full((rows, width), levels.zero + levels.count, dtype=torch.uint8)
+    bytes_[1::2, ::5] = levels.zero - levels.count
+    expected = (bytes_.long() - levels.zero) @ weight.long().T
+    return torch.equal(linear(bytes_).double(), expected.double())

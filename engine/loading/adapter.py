@@ -1,0 +1,108 @@
+"""Merge a LoRA adapter (arXiv 2106.09685) into a model's weights: W + alpha / r * B @ A."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from ..errors import ModelError
+from ..models.config import ModelConfig
+from ..models.llama import ModelWeights
+from .tokenizer_json import read_json
+
+FIELDS: Final = {
+    "self_attn.q_proj": "query",
+    "self_attn.k_proj": "key",
+    "self_attn.v_proj": "value",
+    "self_attn.o_proj": "output",
+    "mlp.gate_proj": "gate",
+    "mlp.up_proj": "up",
+    "mlp.down_proj": "down",
+}
+"""The field of `LayerWeights` of each module an adapter may change."""
+
+NAME: Final = re.compile(
+    r"(?:base_model\.model\.)?(?:model\.)?layers\.(?P<layer>\d+)\.(?P<module>[\w.]+?)\.lora_(?P<part>[AB])"
+    r"(?:\.default)?\.weight"
+)
+
+
+def merge_adapter(config: ModelConfig, weights: ModelWeights, path: Path) -> None:
+    """Add a PEFT-style adapter file to the weights, in place.
+
+    alpha and r come from the file's metadata (``lora_alpha``, ``r``) or from `adapter_config.json` beside it.
+
+    Raises:
+        ModelError: it can't be read, names what the model has not, or is of another shape; the message names the
+            tensor.
+
+    """
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise ModelError(f"no adapter at {path}") from error
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"the adapter {path} can't be read: {error}") from error
+    pairs = _pairs(path, tensors)
+    if not pairs:
+        raise ModelError(f"the adapter {path} holds no lora_A and lora_B")
+    alpha = _alpha(path, _settings(path, metadata))
+    for (layer, module), (a_name, b_name) in sorted(pairs.items()):
+        if layer >= config.num_layers:
+            raise ModelError(f"the adapter {path} has {a_name}, but the model has only {config.num_layers} layers")
+        target: torch.Tensor = getattr(weights.layers[layer], FIELDS[module])
+        a, b = tensors[a_name], tensors[b_name]
+        rank = a.shape[0]
+        if a.dim() != 2 or b.dim() != 2 or b.shape != (target.shape[0], rank) or a.shape[1] != target.shape[1]:
+            raise ModelError(
+                f"the adapter {path} was made for another model: {a_name} {list(a.shape)} and {b_name} "
+                f"{list(b.shape)} don't fit the model's {list(target.shape)}"
+            )
+        target += alpha / rank * (b @ a)
+
+
+def _pairs(path: Path, tensors: dict[str, torch.Tensor]) -> dict[tuple[int, str], tuple[str, str]]:
+    """The names of A and B by (layer, module)."""
+    found: dict[tuple[int, str], dict[str, str]] = {}
+    for name in tensors:
+        match = NAME.fullmatch(name)
+        if match is None or match["module"] not in FIELDS:
+            raise ModelError(f"the adapter {path} has the tensor {name}, which has no place in this model")
+        found.setdefault((int(match["layer"]), match["module"]), {})[match["part"]] = name
+    for parts in found.values():
+        if len(parts) != 2:
+            raise ModelError(f"the adapter {path} has {next(iter(parts.values()))} without its other half")
+    return {key: (parts["A"], parts["B"]) for key, parts in found.items()}
+
+
+def _settings(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
+    """What is said about the adapter: in its metadata (plain or as a JSON object), else in the file beside it."""
+    if "lora_alpha" in metadata:
+        return dict(metadata)
+    for value in metadata.values():
+        try:
+            described = json.loads(value)
+        except ValueError:
+            continue
+        if isinstance(described, dict) and "lora_alpha" in described:
+            return described
+    return read_json(path.parent / "adapter_config.json")
+
+
+def _alpha(path: Path, settings: dict[str, Any]) -> float:
+    for unsupported in ("use_dora", "use_rslora", "rank_pattern", "alpha_pattern"):
+        if settings.get(unsupported) not in (None, False, {}, "false", "{}"):
+            raise ModelError(f"the adapter {path} uses {unsupported}, which is not supported")
+    try:
+        return float(settings["lora_alpha"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"the adapter {path} doesn't say its lora_alpha: put it in the file's metadata or in adapter_config.json"
+        ) from error

@@ -1,0 +1,142 @@
+"""The state of one sequence, from its arrival to its last token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .detokenizer import Detokenizer
+from .kv_cache import BlockTable
+from .messages import DraftCount, Finished, FinishReason, GenerationRequest, unpack_tokens
+from .speculation.drafter import Drafter
+from .speculation.edit_cursor import EditCursor
+from .speculation.length import DraftLength
+
+END_OF_REPLAY = -1
+"""What a replay gives after its last token; equal to no token, and ends the sequence as an end-of-text token does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Tokens that a drafter foresees."""
+
+    tokens: list[int]
+    source: str = ""
+
+
+NO_DRAFT = Draft([])
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """Tokens with ``computed`` chasing ``len(tokens)``: prefill and decode differ only in how far behind it is.
+
+    ``tokens`` is the prompt and what was emitted. The keys and values of the first ``computed`` are final and lie in
+    the blocks of ``table``, which is None while the sequence waits.
+    """
+
+    request: GenerationRequest
+    max_tokens: int
+    received_ns: int
+    tokens: list[int]
+    prompt_tokens: int
+    detokenizer: Detokenizer
+    drafter: Drafter | None = None
+    draft_length: DraftLength = field(default_factory=DraftLength)
+    replay: list[int] | None = None
+    table: BlockTable | None = None
+    computed: int = 0
+    unsent: list[int] = field(default_factory=list)
+    """Emitted tokens whose text is still held back."""
+    ended: bool = False
+
+    # The receipt. Prompt tokens that are computed again after a preemption are not counted again.
+    cached_tokens: int = 0
+    computed_tokens: int = 0
+    forward_passes: int = 0
+    drafts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    started_ns: int = 0
+    prefilled_ns: int = 0
+    first_token_ns: int = 0
+
+    @classmethod
+    def create(cls, request: GenerationRequest, prompt: list[int], max_tokens: int, received_ns: int) -> Sequence:
+        """A sequence that is to be computed from its beginning."""
+        drafter = EditCursor(unpack_tokens(request.draft)) if request.speculation and request.draft else None
+        return cls(
+            request=request,
+            max_tokens=max_tokens,
+            received_ns=received_ns,
+            tokens=prompt,
+            prompt_tokens=len(prompt),
+            detokenizer=Detokenizer(request.sampling.stop),
+            drafter=drafter,
+            replay=unpack_tokens(request.replay) if request.replay is not None else None,
+        )
+
+    @property
+    def remaining(self) -> int:
+        """Known tokens that are still to be computed, at least 1."""
+        return len(self.tokens) - self.computed
+
+    @property
+    def output_tokens(self) -> int:
+        """How many tokens were emitted."""
+        return len(self.tokens) - self.prompt_tokens
+
+    def propose(self, limit: int) -> Draft:
+        """A draft of at most ``limit`` tokens, none beyond what may still be emitted."""
+        if self.drafter is None:
+            return NO_DRAFT
+        limit = min(limit, self.draft_length.limit, self.max_tokens - self.output_tokens - 1)
+        return Draft(self.drafter.propose(limit), self.drafter.source) if limit > 0 else NO_DRAFT
+
+    def target(self, sampled: int, ahead: int) -> int:
+        """The token to emit ``ahead`` tokens from here where the model sampled ``sampled``."""
+        if self.replay is None:
+            return sampled
+        index = self.output_tokens + ahead
+        return self.replay[index] if index < len(self.replay) else END_OF_REPLAY
+
+    def reuse(self, tokens: int) -> None:
+        """The first ``tokens`` were found in the cache."""
+        self.cached_tokens += self._new_prompt_tokens(tokens)
+        self.computed = tokens
+
+    def advance(self, rows: int, draft: Draft, accepted: int, emitted: list[int]) -> None:
+        """A pass computed ``rows`` known tokens and ``draft``, the first ``accepted`` tokens of which stand."""
+        self.computed_tokens += self._new_prompt_tokens(self.computed + rows)
+        self.tokens += emitted
+        # The keys and values of accepted drafts are final; those of rejected ones will be written over.
+        self.computed += rows + accepted
+        if draft.tokens:
+            before = self.drafts.get(draft.source, (0, 0))
+            self.drafts[draft.source] = (before[0] + len(draft.tokens), before[1] + accepted)
+            self.draft_length.observe(len(draft.tokens), accepted)
+        if self.drafter is not None and emitted:
+            self.drafter.observe(emitted)
+
+    def _new_prompt_tokens(self, upto: int) -> int:
+        return max(0, min(upto, self.prompt_tokens) - self.cached_tokens - self.computed_tokens)
+
+    def finished(self, reason: FinishReason, sent_ns: int, error_code: str = "", error: str = "") -> Finished:
+        """The receipt. Stages that were not reached took no time."""
+        started = self.started_ns or sent_ns
+        prefilled = self.prefilled_ns or sent_ns
+        first_token = self.first_token_ns or sent_ns
+        return Finished(
+            reason=reason,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            computed_tokens=self.computed_tokens,
+            output_tokens=self.output_tokens,
+            forward_passes=self.forward_passes,
+            drafts=tuple(DraftCount(source, *counts) for source, counts in self.drafts.items()),
+            received_ns=self.received_ns,
+            queue_ns=started - self.received_ns,
+            prefill_ns=prefilled - started,
+            first_token_ns=first_token - prefilled,
+            step_ns=sent_ns - first_token,
+            sent_ns=sent_ns,
+            error_code=error_code,
+            error=error,
+        )

@@ -1,0 +1,385 @@
+"""The `warmline` command: options, and one line on stderr for whatever goes wrong.
+
+Exit codes: 0 done (also a server ended by Ctrl-C or SIGTERM), 1 failed, 2 wrong usage, 130 interrupted by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from warmline.engine import EngineOptions
+
+    from .request_commands import Parameters
+
+app = typer.Typer(
+    name="warmline",
+    help="A self-hosted code assistant that has already read your file when you ask.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+model_app = typer.Typer(help="The models known by name.", rich_markup_mode=None)
+bench_app = typer.Typer(help="Measure this machine.", rich_markup_mode=None)
+app.add_typer(model_app, name="model")
+app.add_typer(bench_app, name="bench")
+
+DEFAULT_URL: Final = "ws://127.0.0.1:8765"
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class CommandFailed(Exception):
+    """A command can't go on; the message is one line that says why and what to do."""
+
+
+class BackendName(StrEnum):
+    """What --backend takes."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    REFERENCE = "reference"
+
+
+class SpeculationName(StrEnum):
+    """What --speculation takes."""
+
+    AUTO = "auto"
+    OFF = "off"
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as 512MiB, 1.5G or 1073741824; units are powers of 1,024."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    if size < 1:
+        raise typer.BadParameter(f"{text!r} is no size; write one like 512MiB or 2GiB")
+    return size
+
+
+# Serving -------------------------------------------------------------------------------------------------------
+
+Model = Annotated[
+    str | None, typer.Option(metavar="NAME|PATH", help="A known model, a GGUF file or a folder with safetensors.")
+]
+Adapter = Annotated[Path | None, typer.Option(metavar="FILE", help="A LoRA adapter (safetensors) to merge.")]
+Backend = Annotated[BackendName, typer.Option(help="What computes.")]
+Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads that compute. [default: all cores]")]
+KvMemory = Annotated[int, typer.Option(parser=parse_size, metavar="SIZE", help="Memory for keys and values.")]
+
+
+@app.command()
+def serve(
+    model: Model = None,
+    adapter: Adapter = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8765,
+    backend: Backend = BackendName.AUTO,
+    threads: Threads = None,
+    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]  # parsed like one that was typed
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="A key that lets clients in; repeatable."),
+    ] = None,
+    allow_anonymous: Annotated[
+        bool, typer.Option("--allow-anonymous", help="Listen beyond this machine without a key.")
+    ] = False,
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-origin", "--allow-origin", metavar="ORIGIN", help="A page that may connect; repeatable."
+        ),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", "--allow-host", metavar="NAME", help="A host name to answer to; repeatable."),
+    ] = None,
+    allow_replay: Annotated[
+        bool, typer.Option("--allow-replay", help="Permit replay mode (benchmarks and tests).")
+    ] = False,
+) -> None:
+    """Run the service until Ctrl-C. The first start fetches the default model."""
+    from warmline.engine import EngineError
+
+    from .logs import configure_logging
+    from .server import GatewayServer, ServerConfig, ServerError, check_address, run_server
+
+    config = ServerConfig(
+        host=host,
+        port=port,
+        api_keys=tuple(api_key or ()),
+        allow_anonymous=allow_anonymous,
+        allowed_hosts=tuple(allowed_host or ()),
+        allowed_origins=tuple(allowed_origin or ()),
+        allow_replay=allow_replay,
+    )
+
+    def say_ready(server: GatewayServer) -> None:
+        model = server.model
+        _say(f"{model.name}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
+        _say(f"ready at {server.url}  (Ctrl-C ends it)")
+
+    try:
+        check_address(config)
+        options = _engine_options(model, adapter, backend, threads, kv_memory)
+        _say(f"loading {options.model}")
+        configure_logging()
+        run_server(config, options, say_ready)
+    except (EngineError, ServerError, ValueError) as error:
+        raise CommandFailed(str(error)) from None
+
+
+def _engine_options(
+    model: str | None, adapter: Path | None, backend: BackendName, threads: int | None, kv_memory: int
+) -> EngineOptions:
+    """What the engine is to run; a known model that is not here yet is fetched.
+
+    Raises:
+        ModelError: there is no such model, or it can't be fetched.
+
+    """
+    from warmline.engine import CATALOG, DEFAULT_MODEL, EngineOptions, ModelError, resolve_model
+
+    name = model or DEFAULT_MODEL
+    if name in CATALOG:
+        _fetch(name)
+    if adapter is not None and not adapter.is_file():
+        raise ModelError(f"no adapter at {adapter}: give a safetensors file")
+    return EngineOptions(
+        model=str(resolve_model(name)),
+        model_name=name if name in CATALOG else Path(name).name,
+        adapter=None if adapter is None else str(adapter.resolve()),
+        backend=backend.value,
+        threads=threads,
+        kv_memory=kv_memory,
+    )
+
+
+# Asking --------------------------------------------------------------------------------------------------------
+
+Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to ask.")]
+ApiKey = Annotated[str | None, typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="Its API key.")]
+MaxTokens = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Where to stop at the latest.")]
+Temperature = Annotated[float, typer.Option(min=0, max=100, help="0 takes the likeliest token each time.")]
+TopP = Annotated[
+    float, typer.Option(min=0, max=1, help="Sample from the likeliest tokens of this total probability.")
+]
+TopK = Annotated[int, typer.Option(min=0, help="Sample from so many of the likeliest tokens; 0 is off.")]
+MinP = Annotated[
+    float, typer.Option(min=0, max=1, help="Sample from tokens at least so likely beside the likeliest.")
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Makes a sampled result repeatable.")]
+Stop = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text that ends the output; repeatable.")]
+Speculation = Annotated[SpeculationName, typer.Option(help="Drafting changes the time, never the text.")]
+Replay = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Emit this file's text instead (servers with --allow-replay).")
+]
+
+
+@app.command()
+def complete(
+    place: Annotated[str, typer.Argument(metavar="FILE:LINE:COL", help="Where the text belongs, counted from 1.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = None,
+    max_tokens: MaxTokens = 64,
+    temperature: Temperature = 0.0,
+    top_p: TopP = 1.0,
+    top_k: TopK = 0,
+    min_p: MinP = 0.0,
+    seed: Seed = None,
+    stop: Stop = None,
+    speculation: Speculation = SpeculationName.AUTO,
+    replay: Replay = None,
+) -> None:
+    """Print the text that belongs at a place in a file."""
+    from . import request_commands as requests
+
+    path, line, column = _parsed(requests.parse_place, place, "FILE:LINE:COL")
+    parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
+    _run(requests.complete(requests.Service(url, api_key), path, line, column, parameters))
+
+
+@app.command()
+def edit(
+    file: Annotated[Path, typer.Argument(help="The file to edit.")],
+    instruction: Annotated[str, typer.Argument(help="What to do, in words.")],
+    lines: Annotated[str, typer.Option(metavar="A:B", help="The lines that may change, counted from 1.")],
+    write: Annotated[bool, typer.Option("--write", help="Write the file if the edit ended by itself.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = 0.0,
+    top_p: TopP = 1.0,
+    top_k: TopK = 0,
+    min_p: MinP = 0.0,
+    seed: Seed = None,
+    stop: Stop = None,
+    speculation: Speculation = SpeculationName.AUTO,
+    replay: Replay = None,
+) -> None:
+    """Edit lines of a file. Shows a diff that grows, then where the time went; into a pipe, a unified diff."""
+    from . import request_commands as requests
+
+    first, last = _parsed(requests.parse_lines, lines, "--lines")
+    parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
+    _run(requests.edit(requests.Service(url, api_key), file, first, last, instruction, write, parameters))
+
+
+def _parsed(parse: Any, text: str, name: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from None
+
+
+def _parameters(
+    max_tokens: int | None,
+    temperature: float,
+    top_p: float,
+    top_k: int,
+    min_p: float,
+    seed: int | None,
+    stop: list[str] | None,
+    speculation: SpeculationName,
+    replay: Path | None,
+) -> Parameters:
+    from .source_file import FileError, SourceFile
+
+    try:
+        replayed = None if replay is None else SourceFile.read(replay).text
+    except FileError as error:
+        raise CommandFailed(str(error)) from None
+    parameters: Parameters = {
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "seed": seed,
+        "stop": stop or [],
+        "speculation": speculation.value,
+        "replay": replayed,
+    }
+    if max_tokens is not None:
+        parameters["max_tokens"] = max_tokens
+    return parameters
+
+
+def _run(request: Coroutine[Any, Any, None]) -> None:
+    from warmline.client import WarmlineError
+
+    from .request_commands import EditCut
+    from .source_file import FileError
+
+    try:
+        asyncio.run(request)
+    except (WarmlineError, FileError, EditCut, ValueError) as error:
+        raise CommandFailed(str(error)) from None
+
+
+# Models, this machine, measuring -------------------------------------------------------------------------------
+
+
+@model_app.command("list")
+def model_list() -> None:
+    """List the models known by name."""
+    from warmline.engine import CATALOG, DEFAULT_MODEL
+
+    for model in CATALOG.values():
+        state = f"at {model.path}" if model.path.is_file() else f"not fetched ({model.megabytes} MB)"
+        default = " (default)" if model.name == DEFAULT_MODEL else ""
+        print(f"{model.name}{default}: {model.description}; {state}")
+
+
+@model_app.command("fetch")
+def model_fetch(
+    name: Annotated[str | None, typer.Argument(help="Which one. [default: the default model]")] = None,
+) -> None:
+    """Download a model, check it, and say where it is."""
+    from warmline.engine import DEFAULT_MODEL, ModelError
+
+    try:
+        path = _fetch(name or DEFAULT_MODEL)
+    except ModelError as error:
+        raise CommandFailed(str(error)) from None
+    print(path)
+
+
+def _fetch(name: str) -> Path:
+    from warmline.engine import CATALOG, fetch_model
+
+    known = CATALOG.get(name)
+    if known is None or known.path.is_file():
+        return fetch_model(name)
+    _say(f"fetching {name} ({known.megabytes} MB, once)")
+    path = fetch_model(name)
+    _say(f"{name} is at {path}")
+    return path
+
+
+@app.command()
+def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Say what will compute on this machine and why. Exit code 1 if something is missing."""
+    from .doctor import examine, report
+
+    findings = examine()
+    print(report(findings, as_json=json))
+    if any(finding.state == "missing" for finding in findings):
+        raise typer.Exit(1)
+
+
+@bench_app.command("engine")
+def bench_engine(
+    model: Model = None,
+    adapter: Adapter = None,
+    backend: Backend = BackendName.AUTO,
+    threads: Threads = None,
+    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+) -> None:
+    """Measure prefill, decode and passes of 1 to 64 tokens."""
+    if json is not None and not json.resolve().parent.is_dir():
+        raise CommandFailed(f"there is no folder {json.resolve().parent} to write {json.name} to")
+    from warmline.engine import EngineError
+    from warmline.engine.benchmarks.engine import main as measure
+
+    try:
+        measure(_engine_options(model, adapter, backend, threads, kv_memory), json)
+    except EngineError as error:
+        raise CommandFailed(str(error)) from None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command with these arguments and return its exit code."""
+    try:
+        status = app(args=arguments or ["--help"], prog_name="warmline", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except CommandFailed as error:
+        _say(f"warmline: {error}")
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has gone
+        return 1
+    except Exception as error:
+        explain = getattr(error, "format_message", None)  # what the option parser raises
+        if explain is None:
+            raise
+        _say(f"warmline: {' '.join(explain().split())} (see warmline --help)")
+        return 2

@@ -1,0 +1,230 @@
+"""One socket: hello, decoding, dispatch, and a write path that never waits for a slow reader."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+from websockets.asyncio.connection import broadcast
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from .auth import Authenticator
+from .errors import Refused
+from .outbox import Outbox
+from .protocol import (
+    ClientMessage,
+    CloseCode,
+    Error,
+    ErrorCode,
+    Hello,
+    ProtocolError,
+    ServerMessage,
+    Welcome,
+    server_codec,
+)
+from .session import Service, Session
+from .tracing import clock
+
+logger = structlog.get_logger("warmline.connection")
+
+_POLICY_VIOLATION: Final = 1008
+_MESSAGES_PER_TURN: Final = 64
+"""Messages of one client that are handled before others get their turn."""
+_UNSENT_IN_KERNEL: Final = 16 << 10
+"""Bytes that the kernel may hold unsent, so that a slow reader shows here and not megabytes later."""
+
+
+class GatewaySocket(ServerConnection):
+    """A WebSocket that notes when data arrived and tells when its write buffer fills and drains.
+
+    Attributes:
+        received: the clock (ns) when the newest data was read.
+        congested: the write buffer is above its high-water mark.
+        on_drained: called when it has fallen below the low-water mark.
+        salt: the prefix-cache salt of the upgrade's credential; None if it had none.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.received = 0
+        self.congested = False
+        self.on_drained: Callable[[], None] | None = None
+        self.salt: str | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            with contextlib.suppress(OSError):
+                transport.get_extra_info("socket").setsockopt(
+                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_IN_KERNEL
+                )
+
+    def data_received(self, data: bytes) -> None:
+        self.received = clock()
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.congested = True
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.congested = False
+        if self.on_drained is not None:
+            self.on_drained()
+
+
+class Connection:
+    """Serves one accepted WebSocket until it closes."""
+
+    def __init__(self, ws: GatewaySocket, service: Service, auth: Authenticator, server: str, name: str) -> None:
+        assert ws.subprotocol is not None
+        self._ws = ws
+        self._service = service
+        self._limits = service.limits
+        self._auth = auth
+        self._server = server
+        self._name = name
+        self._codec = server_codec(ws.subprotocol)
+        self._targets = (ws,)
+        self._outbox = Outbox()
+        self._session: Session | None = None
+        self._received = 0
+        self._errors_in_row = 0
+        self._ended = False
+        self._closing: asyncio.Task[None] | None = None
+        ws.on_drained = self._flush
+
+    async def run(self) -> None:
+        """Read messages until the socket closes, then end everything that was running on it."""
+        try:
+            try:
+                async with asyncio.timeout(self._limits.hello_timeout):
+                    self._session = session = await self._greet()
+            except TimeoutError:
+                await self._ws.close(CloseCode.HELLO_TIMEOUT, "no hello in time")
+                return
+            if session is None:
+                return
+            handled = 0
+            while (message := await self._read()) is not None:
+                session.handle(message, self._received, clock())
+                handled += 1
+                if handled % _MESSAGES_PER_TURN == 0:
+                    await asyncio.sleep(0)  # reading what is buffered already doesn't yield by itself
+        except ConnectionClosed:
+            pass
+        except Exception:
+            logger.exception("connection failed", session=self._name)
+            await self._ws.close(1011, "internal error")
+        finally:
+            self._end()
+            if self._closing is not None:
+                await self._closing
+
+    def send(self, message: ServerMessage) -> int:
+        """Write a message now, or hold it while the reader is slow. Once the connection has ended, do nothing.
+
+        Returns the clock (ns) between encoding and writing.
+        """
+        if self._ended:
+            return clock()
+        if self._ws.congested:
+            self._hold(message)
+            return clock()
+        frame = self._codec.encode(message)
+        encoded = clock()
+        broadcast(self._targets, frame, text=self._codec.text)
+        return encoded
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    async def _greet(self) -> Session | None:
+        """Wait for hello and answer it; None if the socket was closed instead."""
+        while (message := await self._read()) is not None:
+            if not isinstance(message, Hello):
+                refusal = Refused(ErrorCode.HELLO_REQUIRED, "the first message of a connection must be hello")
+                if not await self._refuse(None, refusal):
+                    return None
+                continue
+            salt = self._ws.salt if self._ws.salt is not None else self._auth.salt(message.token)
+            if salt is None:
+                problem = "hello has no token" if message.token is None else "the token is wrong"
+                self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{problem}; this server needs an API key"))
+                await self._ws.close(CloseCode.UNAUTHORIZED, problem)
+                return None
+            model = self._service.engine.model
+            self.send(
+                Welcome(
+                    session=self._name,
+                    server=self._server,
+                    model=model.name,
+                    context_length=min(model.context_length, model.max_sequence_tokens),
+                    max_document_bytes=self._limits.max_document_bytes,
+                    max_requests=self._limits.max_requests,
+                )
+            )
+            logger.debug("session opened", session=self._name, client=message.client)
+            return Session(self._service, salt, self.send)
+        return None
+
+    async def _read(self) -> ClientMessage | None:
+        """The next message; what is none is answered with an error. None if that closed the socket."""
+        while True:
+            frame = await self._ws.recv()
+            self._received = self._ws.received
+            try:
+                message: ClientMessage = self._codec.decode(frame)
+            except ProtocolError as error:
+                if not await self._refuse(error.request, Refused(error.code, error.message)):
+                    return None
+                continue
+            if self._session is not None:
+                self._errors_in_row = 0
+            return message
+
+    async def _refuse(self, request: int | None, refusal: Refused) -> bool:
+        """Answer a frame that is no message. Returns whether the connection goes on."""
+        if self._session is not None:
+            self._session.refuse(request, refusal)
+        else:
+            self._service.metrics.message_refused(refusal.code)
+            self.send(Error(request, refusal.code, refusal.message))
+        self._errors_in_row += 1
+        if refusal.code == ErrorCode.WRONG_FRAME_TYPE:
+            await self._ws.close(CloseCode.UNSUPPORTED_DATA, refusal.message)
+        elif self._errors_in_row >= self._limits.max_errors_in_row:
+            await self._ws.close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
+        else:
+            return True
+        return False
+
+    # Writing to a slow reader ----------------------------------------------------------------------------------
+
+    def _hold(self, message: ServerMessage) -> None:
+        self._outbox.add(message)
+        if self._outbox.size > self._limits.max_unsent_bytes:
+            logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
+            self._service.metrics.slow_readers.inc()
+            self._end()
+            self._closing = asyncio.create_task(
+                self._ws.close(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
+            )
+
+    def _flush(self) -> None:
+        """Write what was held, until the socket is congested again."""
+        messages = self._outbox.take()
+        for message in messages:
+            self.send(message)
+
+    def _end(self) -> None:
+        self._ended = True
+        self._ws.on_drained = None
+        self._outbox.take()
+        if self._session is not None:
+            self._session.close()

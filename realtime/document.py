@@ -1,0 +1,212 @@
+"""A client's document: its newest text and version, changed by edits counted in UTF-16 units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from .errors import Refused
+from .limits import Limits
+from .protocol import Change, ErrorCode, Open, TextEdit
+from .text import content_hash, utf16_length
+
+_FEW: Final = 8
+"""Up to so many edits, rebuilding the string for each is cheaper than going through UTF-16."""
+
+
+class Document:
+    """The mirror of one open document.
+
+    A change that is refused leaves it exactly as it was. Where the text has only characters of the basic plane
+    (``length == len(text)``), UTF-16 offsets are string indices and nothing is converted.
+
+    Attributes:
+        length: of the text, in UTF-16 units.
+    """
+
+    __slots__ = ("id", "language", "length", "text", "version")
+
+    def __init__(self, opened: Open, limits: Limits) -> None:
+        """Take over an opened document.
+
+        Raises:
+            Refused: DOCUMENT_TOO_LARGE.
+
+        """
+        _check_size(opened.text, limits)
+        self.id = opened.document
+        self.language = opened.language
+        self.version = opened.version
+        self.text = opened.text
+        self.length = utf16_length(opened.text)
+
+    @property
+    def newline(self) -> Literal["\n", "\r\n"]:
+        """The line end of the first line; LF for a text of one line."""
+        at = self.text.find("\n")
+        return "\r\n" if at > 0 and self.text[at - 1] == "\r" else "\n"
+
+    def index(self, offset: int) -> int:
+        """The string index of a UTF-16 offset.
+
+        Raises:
+            Refused: INVALID_RANGE, the offset is outside the text or inside a surrogate pair.
+
+        """
+        return self.range(offset, offset)[0]
+
+    def range(self, start: int, end: int) -> tuple[int, int]:
+        """The string indices of a UTF-16 range.
+
+        Raises:
+            Refused: INVALID_RANGE, the range is reversed, outside the text, or cuts a surrogate pair.
+
+        """
+        _check_range(start, end, self.length)
+        if self.length == len(self.text):
+            return start, end
+        units = self.text.encode("utf-16-le")
+        for offset in (start, end):
+            if _splits_pair(units, offset):
+                raise _inside_pair(offset)
+        first = len(units[: 2 * start].decode("utf-16-le"))
+        return first, first + len(units[2 * start : 2 * end].decode("utf-16-le"))
+
+    def change(self, change: Change, limits: Limits) -> None:
+        """Apply a change.
+
+        Raises:
+            Refused: STALE_VERSION, INVALID_RANGE, INVALID_PARAMETER (too many edits), DOCUMENT_TOO_LARGE or
+                HASH_MISMATCH.
+
+        """
+        if change.base != self.version:
+            raise Refused(
+                ErrorCode.STALE_VERSION, f"the change is for version {change.base}; version {self.version} is held"
+            )
+        if change.version <= change.base:
+            raise Refused(
+                ErrorCode.STALE_VERSION, f"version {change.version} must be greater than version {change.base} before"
+            )
+        if len(change.edits) > limits.max_edits:
+            raise Refused(
+                ErrorCode.INVALID_PARAMETER,
+                f"{len(change.edits)} edits in one change; with more than {limits.max_edits}, open the document anew",
+            )
+        text, length = apply_edits(self.text, self.length, change.edits)
+        _check_size(text, limits)
+        if change.length is not None and change.length != length:
+            raise Refused(
+                ErrorCode.HASH_MISMATCH,
+                f"the text would have {length} UTF-16 units after the change, not {change.length}",
+            )
+        if change.hash is not None and change.hash != content_hash(text):
+            raise Refused(ErrorCode.HASH_MISMATCH, "the content hash after the change differs")
+        self.text = text
+        self.length = length
+        self.version = change.version
+
+
+def apply_edits(text: str, length: int, edits: Sequence[TextEdit]) -> tuple[str, int]:
+    """Apply edits in order, each to the result of the one before.
+
+    ``length`` is the text's in UTF-16 units. Returns the new text and its length.
+
+    Raises:
+        Refused: INVALID_RANGE, naming the edit.
+
+    """
+    if length == len(text) and len(edits) <= _FEW and all(utf16_length(e.text) == len(e.text) for e in edits):
+        for number, edit in enumerate(edits):
+            _check_range(edit.start, edit.end, len(text), number)
+            text = text[: edit.start] + edit.text + text[edit.end :]
+        return text, len(text)
+    gap = _Gap(text.encode("utf-16-le"))
+    for number, edit in enumerate(edits):
+        _check_range(edit.start, edit.end, gap.length // 2, number)
+        gap.move(2 * edit.start)
+        if gap.splits_pair():
+            raise _inside_pair(edit.start, number)
+        gap.delete(2 * (edit.end - edit.start))
+        if gap.splits_pair():
+            raise _inside_pair(edit.end, number)
+        gap.insert(edit.text.encode("utf-16-le"))
+    return gap.content().decode("utf-16-le"), gap.length // 2
+
+
+class _Gap:
+    """Bytes as the pieces before and after a point.
+
+    Pieces are views, so moving the point costs the pieces passed, not the bytes: a replace-all of thousands of
+    edits, in either order, costs what its edits cost.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.length = len(content)
+        self._at = 0
+        self._before: list[memoryview] = []
+        self._after: list[memoryview] = [memoryview(content)] if content else []  # the nearest piece last
+
+    def move(self, to: int) -> None:
+        while self._at > to:
+            piece = self._before.pop()
+            self._at -= len(piece)
+            self._after.append(piece)
+        while self._at < to:
+            piece = self._take(to - self._at)
+            self._before.append(piece)
+            self._at += len(piece)
+
+    def delete(self, count: int) -> None:
+        self.length -= count
+        while count:
+            count -= len(self._take(count))
+
+    def insert(self, content: bytes) -> None:
+        if content:
+            self._before.append(memoryview(content))
+            self._at += len(content)
+            self.length += len(content)
+
+    def splits_pair(self) -> bool:
+        """Whether the unit after the point is the second half of a surrogate pair (little-endian units)."""
+        return bool(self._after) and 0xDC <= self._after[-1][1] <= 0xDF
+
+    def content(self) -> bytes:
+        return b"".join([*self._before, *reversed(self._after)])
+
+    def _take(self, most: int) -> memoryview:
+        """Remove the next piece, or as much of it as is wanted."""
+        piece = self._after.pop()
+        if len(piece) > most:
+            self._after.append(piece[most:])
+            piece = piece[:most]
+        return piece
+
+
+def _splits_pair(units: bytes, offset: int) -> bool:
+    return 2 * offset < len(units) and 0xDC <= units[2 * offset + 1] <= 0xDF
+
+
+def _check_size(text: str, limits: Limits) -> None:
+    if 4 * len(text) <= limits.max_document_bytes:
+        return
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > limits.max_document_bytes:
+        raise Refused(
+            ErrorCode.DOCUMENT_TOO_LARGE,
+            f"the document has {size} bytes; at most {limits.max_document_bytes} are taken",
+        )
+
+
+def _check_range(start: int, end: int, length: int, edit: int | None = None) -> None:
+    if start <= end <= length:
+        return
+    where = "" if edit is None else f"edit {edit}: "
+    problem = "is reversed" if start > end else f"is outside the text, which has {length} UTF-16 units"
+    raise Refused(ErrorCode.INVALID_RANGE, f"{where}the range {start}..{end} {problem}")
+
+
+def _inside_pair(offset: int, edit: int | None = None) -> Refused:
+    where = "" if edit is None else f"edit {edit}: "
+    return Refused(ErrorCode.INVALID_RANGE, f"{where}offset {offset} lies inside a surrogate pair")

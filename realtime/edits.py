@@ -1,0 +1,178 @@
+"""Turns the new text of a range, while a model writes it, into minimal operations over the text that was there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Final
+
+from rapidfuzz.distance import Indel
+
+from .alignment import Hunk, LineAligner
+from .protocol import Operation
+from .text import utf16_length
+
+DIFFERENCE_AREA: Final = 1 << 26
+"""The longest product of two lengths that is compared item by item (25 ms); beyond, coarser items are taken."""
+
+_LINE: Final = re.compile(r"([^\n]*?)(\r?\n|\Z)")
+_WORD: Final = re.compile(r"\w+|\n|[^\S\n]+|[^\w\s]")
+
+Change = tuple[int, int, str]
+"""A slice of a text, by start and end, and what replaces it."""
+
+
+class EditAligner:
+    """Makes the operations of one edit. Feed it the model's text as it comes, then finish it once.
+
+    Text is fed with ``\\n`` line ends, however it is cut in pieces. A line that is kept keeps the line end that it
+    has in the original; an inserted one gets the line end that most lines of the original have (``line_end`` if there
+    is none). Only ``\\n`` and ``\\r\\n`` end a line. Operations count UTF-16 units and never split a character.
+
+    The two texts are *in step* at the end of a line of new text once an operation has left for it: everything
+    written so far is then said by operations, and it is decided where the original goes on. That is so at the end of
+    each copied line while nothing is pending; after a change, once the lines that follow have settled where it ends;
+    and in a change that outgrew `alignment.HELD_LINES`, where its older lines leave unsettled. Operations leave only
+    at such points. So at any moment those that have left, applied to the original, give the new text up to the last
+    point in step and then the original from there on.
+    """
+
+    def __init__(self, original: str, line_end: str = "\n") -> None:
+        lines = [match.groups() for match in _LINE.finditer(original) if match.group()]
+        self._lines = [content + "\n" if end else content for content, end in lines]
+        self._is_crlf = [end == "\r\n" for _, end in lines]
+        crlf, ends = sum(self._is_crlf), sum(bool(end) for _, end in lines)
+        self._line_end = line_end if not ends else "\r\n" if 2 * crlf > ends else "\n"
+        self._line = 0  # of the original, the next that no operation covers
+        self._aligner = LineAligner(self._lines)
+        self._unfinished: list[str] = []  # pieces of a line
+
+    def feed(self, text: str) -> list[Operation]:
+        """Take the next piece of new text; returns the operations that can leave now, possibly none."""
+        if "\n" not in text:
+            self._unfinished.append(text)
+            return []
+        first, *others = text.split("\n")
+        lines = ["".join((*self._unfinished, first)), *others]
+        self._unfinished = [lines.pop()]
+        return self._operations(hunk for line in lines for hunk in self._aligner.push(line + "\n"))
+
+    def finish(self, completed: bool) -> list[Operation]:
+        """End the edit; returns the operations that remain.
+
+        If it is completed, all operations together give exactly the new text. If it was cut short, nothing more is
+        said: the original stays as it is from the last point in step on.
+        """
+        if not completed:
+            return []
+        return self._operations(self._aligner.finish("".join(self._unfinished)))
+
+    def _operations(self, hunks: Iterable[Hunk]) -> list[Operation]:
+        operations: list[Operation] = []
+        kept = deleted = 0
+        inserted: list[str] = []
+
+        def close_change() -> None:
+            nonlocal deleted
+            if deleted:
+                operations.append(-deleted)
+            if inserted:
+                operations.append("".join(inserted))
+            deleted = 0
+            inserted.clear()
+
+        for hunk in hunks:
+            for units, is_kept, text in self._steps(hunk):
+                if is_kept and units:
+                    close_change()
+                    kept += units
+                elif units or text:
+                    if kept:
+                        operations.append(kept)
+                        kept = 0
+                    deleted += units
+                    if text:
+                        inserted.append(text)
+        close_change()
+        if kept:
+            operations.append(kept)
+        return operations
+
+    def _steps(self, hunk: Hunk) -> Iterator[tuple[int, bool, str]]:
+        """Units of the original to keep or delete, and text to insert there, in order."""
+        first = self._line
+        self._line += hunk.lines
+        if hunk.text is None:
+            yield sum(map(self._units, range(first, self._line))), True, ""
+            return
+        removed = "".join(self._lines[first : self._line])
+        line, at = first, 0
+        for start, end, text in [*shortest_changes(removed, hunk.text), (len(removed), len(removed), "")]:
+            for stop, is_kept in ((start, True), (end, False)):
+                part = removed[at:stop]
+                line_ends = part.count("\n")
+                units = utf16_length(part) + sum(self._is_crlf[line : line + line_ends])
+                line, at = line + line_ends, stop
+                yield units, is_kept, "" if is_kept else text.replace("\n", self._line_end)
+
+    def _units(self, line: int) -> int:
+        return utf16_length(self._lines[line]) + self._is_crlf[line]
+
+
+def shortest_changes(removed: str, added: str) -> list[Change]:
+    """What to replace in one text to get another, in order: the fewest characters, whole words where that is free.
+
+    Very long texts are compared word by word only, or replaced between their first and last difference.
+    """
+    if removed == added:
+        return []
+    if not removed or not added:
+        return [(0, len(removed), added)]
+    by_words = _changes_by_words(removed, added)
+    if len(removed) * len(added) > DIFFERENCE_AREA or _size(by_words) == Indel.distance(removed, added):
+        return by_words
+    return _changes_by_characters(removed, added, 0)
+
+
+def _size(changes: Iterable[Change]) -> int:
+    return sum(end - start + len(text) for start, end, text in changes)
+
+
+def _changes_by_words(removed: str, added: str) -> list[Change]:
+    old, new = _WORD.findall(removed), _WORD.findall(added)
+    if len(old) * len(new) > DIFFERENCE_AREA:
+        return [_enclosing_change(removed, added)]
+    old_offsets = list(accumulate(map(len, old), initial=0))
+    changes: list[Change] = []
+    for old_start, old_end, new_start, new_end in _differences(old, new):
+        start, end = old_offsets[old_start], old_offsets[old_end]
+        text = "".join(new[new_start:new_end])
+        if start < end and text and (end - start) * len(text) <= DIFFERENCE_AREA:
+            changes += _changes_by_characters(removed[start:end], text, start)
+        else:
+            changes.append((start, end, text))
+    return changes
+
+
+def _changes_by_characters(removed: str, added: str, offset: int) -> list[Change]:
+    return [
+        (offset + old_start, offset + old_end, added[new_start:new_end])
+        for old_start, old_end, new_start, new_end in _differences(removed, added)
+    ]
+
+
+def _differences(old: str | list[str], new: str | list[str]) -> Iterator[tuple[int, int, int, int]]:
+    """The slices of two sequences between the items that their longest common subsequence keeps."""
+    old_at = new_at = 0
+    for block in Indel.opcodes(old, new).as_matching_blocks():
+        if old_at < block.a or new_at < block.b:
+            yield old_at, block.a, new_at, block.b
+        old_at, new_at = block.a + block.size, block.b + block.size
+
+
+def _enclosing_change(removed: str, added: str) -> Change:
+    shorter = min(len(removed), len(added))
+    start = next((at for at in range(shorter) if removed[at] != added[at]), shorter)
+    end = next((at for at in range(shorter - start) if removed[~at] != added[~at]), shorter - start)
+    return start, len(removed) - end, added[start : len(added) - end]

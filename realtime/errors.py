@@ -1,0 +1,18 @@
+"""Why a message was refused."""
+
+from __future__ import annotations
+
+from .protocol import ErrorCode
+
+
+class Refused(Exception):
+    """A message that can't be carried out; it changed nothing.
+
+    ``retryable`` says that the same message may succeed later.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retryable = retryable

@@ -1,0 +1,135 @@
+"""What the service counts and times, for Prometheus. Requests are observed once, at their end; never per token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from warmline.engine import EngineStats
+
+from .protocol import Receipt, Timing
+from .tracing import HOPS
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a gauge beside every series, which nobody reads
+
+_SECONDS: Final = (
+    50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,
+)  # fmt: skip
+"""Buckets of all durations. The usual first bucket of 10 ms would hide everything that happens here."""
+
+
+class Metrics:
+    """The counters, gauges and histograms of one server, in a registry of their own."""
+
+    def __init__(self, engine_stats: Callable[[], EngineStats], heartbeat_age: Callable[[], float]) -> None:
+        self.registry = CollectorRegistry()
+        self.sessions = Gauge("warmline_sessions", "Sessions that have said hello.", registry=self.registry)
+        self.documents = Gauge("warmline_documents", "Open documents.", registry=self.registry)
+        self.running = Gauge("warmline_requests_running", "Requests running now.", registry=self.registry)
+        self._changes = Counter(
+            "warmline_changes", "Document changes taken, by who made them.", ["source"], registry=self.registry
+        )
+        self._refused = Counter(
+            "warmline_refused_messages", "Messages refused, by error code.", ["code"], registry=self.registry
+        )
+        self._requests = Counter("warmline_requests", "Requests ended.", ["kind", "outcome"], registry=self.registry)
+        self._tokens = Counter(
+            "warmline_tokens",
+            "Tokens: prompt (warmed, cached, computed) and output.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self._drafts = Counter(
+            "warmline_draft_tokens",
+            "Draft tokens by source and outcome.",
+            ["source", "outcome"],
+            registry=self.registry,
+        )
+        self._first = self._histogram(
+            "warmline_time_to_first_token_seconds", "From the request's arrival to its first text written.", ["kind"]
+        )
+        self._per_token = self._histogram(
+            "warmline_time_per_output_token_seconds",
+            "The engine's time after the first token over the tokens after it.",
+            ["kind"],
+        )
+        self._whole = self._histogram(
+            "warmline_request_duration_seconds", "From the request's arrival to its last text written.", ["kind"]
+        )
+        self._hop = self._histogram("warmline_hop_seconds", "Time spent in each hop of a request.", ["hop"])
+        self._hops = [self._hop.labels(hop.replace("_", ".", 1)) for hop in HOPS]
+        self.slow_readers = Counter(
+            "warmline_slow_readers", "Sockets closed because their client read too slowly.", registry=self.registry
+        )
+        self.registry.register(_EngineCollector(engine_stats, heartbeat_age))
+
+    def request_ended(self, kind: str, outcome: str, receipt: Receipt, timing: Timing) -> None:
+        """Observe an accepted request."""
+        self._requests.labels(kind, outcome).inc()
+        for name, count in (
+            ("warmed", receipt.warmed_tokens),
+            ("cached", receipt.cached_tokens),
+            ("computed", receipt.computed_tokens),
+            ("output", receipt.output_tokens),
+        ):
+            self._tokens.labels(name).inc(count)
+        for draft in receipt.drafts:
+            self._drafts.labels(draft.source, "proposed").inc(draft.proposed)
+            self._drafts.labels(draft.source, "accepted").inc(draft.accepted)
+        if outcome == "error":
+            return
+        self._whole.labels(kind).observe((timing.sent - timing.received) / 1e6)
+        for hop, name in zip(self._hops, HOPS, strict=True):
+            hop.observe(getattr(timing, name) / 1e6)
+        if receipt.output_tokens > 1:
+            self._per_token.labels(kind).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
+        if timing.first_sent:
+            self._first.labels(kind).observe((timing.first_sent - timing.received) / 1e6)
+
+    def change_taken(self, applied: bool) -> None:
+        """Count a document change: a person's, or one that applies a request's operations."""
+        self._changes.labels("applied" if applied else "person").inc()
+
+    def message_refused(self, code: str) -> None:
+        """Count a message that was answered with an error or a nack."""
+        self._refused.labels(code).inc()
+
+    def render(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def _histogram(self, name: str, help_text: str, labels: list[str]) -> Histogram:
+        return Histogram(name, help_text, labels, buckets=_SECONDS, registry=self.registry)
+
+
+class _EngineCollector(Collector):
+    """Reads the engine's own counters when somebody asks."""
+
+    def __init__(self, stats: Callable[[], EngineStats], heartbeat_age: Callable[[], float]) -> None:
+        self._stats = stats
+        self._heartbeat_age = heartbeat_age
+
+    def collect(self) -> Iterator[Metric]:
+        stats = self._stats()
+        yield GaugeMetricFamily(
+            "warmline_engine_heartbeat_age_seconds", "Since the engine's last sign of life.", self._heartbeat_age()
+        )
+        yield GaugeMetricFamily("warmline_engine_sequences_running", "Sequences being computed.", stats.running)
+        yield GaugeMetricFamily("warmline_engine_sequences_waiting", "Sequences not started yet.", stats.waiting)
+        blocks = GaugeMetricFamily("warmline_engine_kv_blocks", "Blocks of the KV cache.", labels=["state"])
+        blocks.add_metric(["used"], stats.blocks_used)
+        blocks.add_metric(["cached"], stats.blocks_cached)
+        blocks.add_metric(["free"], stats.blocks_total - stats.blocks_used - stats.blocks_cached)
+        yield blocks
+        yield CounterMetricFamily(
+            "warmline_engine_forward_passes", "Forward passes since the engine started.", stats.forward_passes
+        )
+        yield CounterMetricFamily("warmline_engine_sequences_ended", "Sequences ended, however.", stats.finished)
+        yield CounterMetricFamily("warmline_engine_sequences_cancelled", "Sequences cancelled.", stats.cancelled)
+        tokens = CounterMetricFamily("warmline_engine_tokens", "Tokens the engine saw.", labels=["kind"])
+        for kind in ("prompt", "cached", "output", "draft", "accepted"):
+            tokens.add_metric([kind], getattr(stats, f"{kind}_tokens"))
+        yield tokens

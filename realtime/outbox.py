@@ -1,0 +1,60 @@
+"""What a slow reader has not taken yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .protocol import Delta, Ops, ServerMessage
+
+
+class Outbox:
+    """Messages waiting for a socket, in order. Unsent frames of one stream become one.
+
+    Attributes:
+        size: about what the messages take, in bytes; no less than that in MessagePack.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._entries: list[ServerMessage | tuple[type[Delta | Ops], int, list[Any]]] = []
+        self._growing: dict[int, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, message: ServerMessage) -> None:
+        """Append a message, or merge it into its stream's last one."""
+        if isinstance(message, Delta):
+            self.size += _bytes(message.text)
+            self._grow(Delta, message.stream, [message.text])
+        elif isinstance(message, Ops):
+            self.size += sum(_bytes(op) if isinstance(op, str) else 9 for op in message.operations)
+            self._grow(Ops, message.stream, message.operations)
+        else:
+            # The stream's number may pass to the next request now, so nothing later merges across this message.
+            self._growing.clear()
+            self.size += 128
+            self._entries.append(message)
+
+    def take(self) -> list[ServerMessage]:
+        """Empty the box."""
+        entries, self._entries = self._entries, []
+        self._growing.clear()
+        self.size = 0
+        return [_build(*entry) if isinstance(entry, tuple) else entry for entry in entries]
+
+    def _grow(self, kind: type[Delta | Ops], stream: int, parts: list[Any]) -> None:
+        growing = self._growing.get(stream)
+        if growing is None:
+            self.size += 64
+            self._growing[stream] = growing = []
+            self._entries.append((kind, stream, growing))
+        growing.extend(parts)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else 4 * len(text)
+
+
+def _build(kind: type[Delta | Ops], stream: int, parts: list[Any]) -> ServerMessage:
+    return Delta(stream, "".join(parts)) if kind is Delta else Ops(stream, parts)

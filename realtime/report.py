@@ -1,0 +1,92 @@
+"""What the command line shows of a request: a diff that grows, and where the time went."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from warmline.client import Result
+
+from .line_diff import DiffLine, LineDiff, near_changes
+
+_STYLES: Final = {" ": "", "-": "red", "+": "green", ".": "dim"}
+_BAR: Final = 30
+
+
+def printable(text: str) -> str:
+    """Text that can't move the cursor or change colours: control characters become visible ones."""
+    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f]", lambda match: _picture(ord(match[0])), text)
+
+
+def _picture(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def diff_line(line: DiffLine | None, width: int) -> Text:
+    """A line of a diff with its number; None is a gap."""
+    if line is None:
+        return Text(f"{'':{width}} \u22ee", style="dim")
+    number = "" if line.number is None else line.number
+    sign = " " if line.sign == "." else line.sign
+    return Text(
+        f"{number:>{width}} {sign} {printable(line.text).expandtabs(4)}",
+        style=_STYLES[line.sign],
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def growing_diff(diff: LineDiff, height: int) -> RenderableType:
+    """As much of a diff as fits, around the place that was reached last."""
+    lines = diff.lines()
+    width = len(str(max((line.number or 0 for line in lines), default=0)))
+    reached = next((index for index, line in enumerate(lines) if line.sign == "."), len(lines))
+    first = max(min(reached - max(height * 2 // 3, 1), len(lines) - height), 0)
+    return Group(*(diff_line(line, width) for line in lines[first : first + height]))
+
+
+def print_diff(console: Console, diff: LineDiff) -> None:
+    """Print the changed lines of a finished diff."""
+    lines = diff.lines()
+    width = len(str(max((line.number or 0 for line in lines), default=0)))
+    if all(line.sign == " " for line in lines):
+        console.print("nothing changes", style="dim")
+        return
+    for line in near_changes(lines):
+        console.print(diff_line(line, width), soft_wrap=True)
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """Print what a request cost and where its time went."""
+    receipt, timing = result.receipt, result.timing
+    proposed = sum(draft.proposed for draft in receipt.drafts)
+    accepted = sum(draft.accepted for draft in receipt.drafts)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("hop")
+    table.add_column("us", justify="right")
+    table.add_column("share", style="cyan", no_wrap=True)
+    total = max(timing.end_to_end, 1)
+    for name, microseconds in timing.hops.items():
+        bar = "\u2588" * round(_BAR * microseconds / total) if console.is_terminal else ""
+        table.add_row(name, f"{microseconds:,} us", bar)
+    table.add_row("end to end", f"{timing.end_to_end:,} us", "")
+    console.print()
+    console.print(table)
+    first = "" if result.ttft is None else f", the first after {result.ttft / 1000:.1f} ms"
+    console.print(
+        f"\n{result.reason}: {receipt.output_tokens} tokens in {timing.end_to_end / 1000:.1f} ms "
+        f"({result.tokens_per_second:,.0f} tokens/s){first}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(
+        f"prompt {receipt.prompt_tokens} tokens ({receipt.cached_tokens + receipt.warmed_tokens} held already), "
+        f"{receipt.forward_passes} forward passes, {accepted} of {proposed} drafted tokens accepted",
+        highlight=False,
+        soft_wrap=True,
+    )

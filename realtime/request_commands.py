@@ -1,0 +1,151 @@
+"""`warmline complete` and `warmline edit`: one request for a place in a file, shown while it comes in."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypedDict
+
+from rich.console import Console
+from rich.live import Live
+from warmline.client import EditResult, EditStream, connect
+
+from .line_diff import LineDiff, split_lines
+from .report import growing_diff, print_diff, print_summary, printable
+from .source_file import SourceFile
+
+REFRESH_SECONDS: Final = 0.04
+
+
+class Parameters(TypedDict, total=False):
+    """How to choose tokens, as `Session.complete` and `Session.edit` take it."""
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    seed: int | None
+    stop: list[str]
+    speculation: Literal["auto", "off"]
+    replay: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Which server to ask, and with which key."""
+
+    url: str
+    token: str | None
+
+    def connect(self) -> connect:
+        """A connection to it."""
+        return connect(self.url, token=self.token, client="warmline-cli")
+
+
+class EditCut(Exception):
+    """An edit that was to be written did not end by itself."""
+
+
+async def complete(service: Service, path: Path, line: int, column: int, parameters: Parameters) -> None:
+    """Print the text that belongs at a place as it comes in, and on a terminal where the time went."""
+    source = SourceFile.read(path)
+    position = source.index(line, column)
+    terminal = sys.stdout.isatty()
+    async with service.connect() as session:
+        document = await session.open(source.uri, source.text, source.language)
+        completion = session.complete(document, position, **parameters)
+        async for piece in completion:
+            sys.stdout.write(printable(piece) if terminal else piece)
+            sys.stdout.flush()
+        result = await completion.result()
+    if terminal:
+        print()
+        print_summary(Console(stderr=True), result)
+
+
+async def edit(
+    service: Service, path: Path, first: int, last: int, instruction: str, write: bool, parameters: Parameters
+) -> None:
+    """Show an edit of whole lines as a diff that grows, and where the time went; write it if asked to.
+
+    Into a pipe it prints a unified diff at the end, which `patch` and `git apply` take.
+
+    Raises:
+        EditCut: the edit was to be written but ended early.
+
+    """
+    source = SourceFile.read(path)
+    start, end = source.lines(first, last)
+    async with service.connect() as session:
+        document = await session.open(source.uri, source.text, source.language)
+        stream = session.edit(document, (start, end), instruction, **parameters)
+        if sys.stdout.isatty():
+            result = await _show(stream, LineDiff(source.text[start:end], first))
+        else:
+            result = await stream.result()
+        await document.apply(result)
+        changed = document.text
+    if sys.stdout.isatty():
+        print_summary(Console(), result)
+    else:
+        sys.stdout.write(unified_diff(source, changed))
+        print_summary(Console(stderr=True), result)
+    if not write:
+        return
+    if result.reason != "stop":
+        raise EditCut(f"the edit ended early ({result.reason}), so {path} was not written")
+    source.write(changed)
+    Console(stderr=True).print(f"{path} was written", highlight=False, soft_wrap=True)
+
+
+async def _show(stream: EditStream, diff: LineDiff) -> EditResult:
+    console = Console()
+    with Live("waiting for the model ...", console=console, auto_refresh=False, transient=True) as live:
+        shown = 0.0
+        async for operation in stream:
+            diff.feed(operation)
+            now = time.monotonic()
+            if now - shown >= REFRESH_SECONDS:
+                live.update(growing_diff(diff, max(console.height - 2, 1)), refresh=True)
+                shown = now
+        result = await stream.result()
+    diff.finish()
+    print_diff(console, diff)
+    return result
+
+
+def unified_diff(source: SourceFile, changed: str) -> str:
+    """What turns the file into ``changed``, for `patch -p1`."""
+    name = source.path.as_posix().lstrip("/")
+    lines = difflib.unified_diff(split_lines(source.text), split_lines(changed), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def parse_place(place: str) -> tuple[Path, int, int]:
+    """Split FILE:LINE:COLUMN; the file's name may hold colons.
+
+    Raises:
+        ValueError: it is not of that form.
+
+    """
+    parts = place.rsplit(":", 2)
+    if len(parts) != 3 or not parts[0] or not parts[1].isdecimal() or not parts[2].isdecimal():
+        raise ValueError(f"{place!r} is not FILE:LINE:COLUMN, such as app.py:12:1")
+    return Path(parts[0]), int(parts[1]), int(parts[2])
+
+
+def parse_lines(lines: str) -> tuple[int, int]:
+    """Split A:B, or A alone for one line.
+
+    Raises:
+        ValueError: it is not of that form.
+
+    """
+    first, colon, last = lines.partition(":")
+    if not first.isdecimal() or (colon and not last.isdecimal()):
+        raise ValueError(f"{lines!r} is not FIRST:LAST, such as 10:24")
+    return int(first), int(last or first)

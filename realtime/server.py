@@ -1,0 +1,302 @@
+"""The listener: binds, serves, drains. `run_server` is the whole service with its engine."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import functools
+import gc
+import importlib.metadata
+import logging
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import structlog
+from warmline.engine import EngineHandle, EngineOptions
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from .auth import Authenticator, is_loopback
+from .connection import Connection, GatewaySocket
+from .handshake import Gatekeeper
+from .limits import Limits
+from .metrics import Metrics
+from .prompts import PromptBuilder, PromptTokenizer
+from .protocol import SUBPROTOCOLS, CloseCode
+from .session import Service
+
+logger = structlog.get_logger("warmline.server")
+
+_T = TypeVar("_T")
+
+_OPEN_TIMEOUT: Final = 5.0
+_CLOSE_TIMEOUT: Final = 2.0
+_PING_INTERVAL: Final = 20.0
+_HEARTBEAT_TIMEOUT: Final = 10.0
+"""Seconds without a sign of life after which the engine counts as stuck."""
+
+
+class ServerError(Exception):
+    """The service can't start as configured; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """How to listen and whom to let in.
+
+    Attributes:
+        port: 0 takes a free one.
+        api_keys: one of them is needed to connect; with none, everybody who reaches the port is let in.
+        allow_anonymous: permits listening beyond this machine without API keys.
+        allowed_hosts: names in the Host header that are answered, beside ``localhost`` and plain addresses.
+        allowed_origins: pages that may connect, such as ``https://editor.example``; clients that are no browser
+            send no origin and need no entry.
+        allow_replay: permits replay mode (benchmarks and tests).
+        max_connections: sockets open at once; further ones are answered with HTTP 503.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    allow_anonymous: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    allow_replay: bool = False
+    max_connections: int = 10_000
+    limits: Limits = field(default_factory=Limits)
+
+
+class GatewayServer:
+    """Serves an engine that has been started. ``async with``, or `start` and `close`.
+
+    Attributes:
+        model: what the engine runs.
+
+    Raises:
+        ServerError: the configuration would let strangers in, or an API key can't be sent.
+        ValueError: the chat template of the model can't be used.
+
+    """
+
+    def __init__(self, engine: EngineHandle, tokenizer: PromptTokenizer, config: ServerConfig) -> None:
+        self._auth = _check_door(config)
+        self.model = engine.model
+        self._engine = engine
+        self._config = config
+        self._connections = 0
+        self._server: Server | None = None
+        metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
+        self._service = Service(
+            engine=engine,
+            prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens),
+            metrics=metrics,
+            limits=config.limits,
+            allow_replay=config.allow_replay,
+        )
+        self._gatekeeper = Gatekeeper(
+            auth=self._auth,
+            metrics=metrics,
+            allowed_hosts=(config.host, *config.allowed_hosts),
+            allowed_origins=config.allowed_origins,
+            metrics_need_key=not is_loopback(config.host),
+            health=self._health,
+            overload=self._overload,
+        )
+        self._name = f"warmline/{importlib.metadata.version('warmline')}"
+
+    @property
+    def port(self) -> int:
+        """The port listened on."""
+        assert self._server is not None
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        """Where clients on this machine connect."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self._config.host, self._config.host)
+        return f"ws://[{host}]:{self.port}" if ":" in host else f"ws://{host}:{self.port}"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            ServerError: the address can't be listened on.
+
+        """
+        config = self._config
+        high = config.limits.write_high_water
+        try:
+            self._server = await serve(
+                self._serve,
+                config.host,
+                config.port,
+                subprotocols=[Subprotocol(name) for name in SUBPROTOCOLS],
+                compression=None,
+                process_request=self._gatekeeper.process_request,
+                server_header=self._name,
+                open_timeout=_OPEN_TIMEOUT,
+                ping_interval=_PING_INTERVAL,
+                ping_timeout=_PING_INTERVAL,
+                close_timeout=_CLOSE_TIMEOUT,
+                max_size=config.limits.max_frame_bytes,
+                write_limit=(high, high // 4),
+                logger=_silent_logger(),
+                create_connection=GatewaySocket,
+            )
+        except OSError as error:
+            raise ServerError(_explain(error, config)) from None
+
+    async def close(self) -> None:
+        """Take no more connections and close those that stand with 1012, so that clients come again. Idempotent."""
+        if self._server is not None:
+            self._server.close(code=CloseCode.SERVICE_RESTART, reason="the server restarts")
+            await self._server.wait_closed()
+
+    async def __aenter__(self) -> GatewayServer:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def _serve(self, ws: ServerConnection) -> None:
+        assert isinstance(ws, GatewaySocket)
+        self._connections += 1
+        try:
+            await Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8)).run()
+        finally:
+            self._connections -= 1
+
+    def _health(self) -> str | None:
+        age = self._engine.heartbeat_age
+        if age == float("inf"):
+            return "the engine is gone"
+        return f"the engine has given no sign of life for {age:.0f} seconds" if age > _HEARTBEAT_TIMEOUT else None
+
+    def _overload(self) -> str | None:
+        most = self._config.max_connections
+        return f"the server has all its {most} connections; come again later" if self._connections >= most else None
+
+
+async def serve_until_signal(
+    engine: EngineHandle,
+    tokenizer: PromptTokenizer,
+    config: ServerConfig,
+    on_ready: Callable[[GatewayServer], None],
+) -> None:
+    """Start an engine, serve it until SIGINT or SIGTERM, and close everything.
+
+    ``on_ready`` is called when the port listens.
+
+    Raises:
+        EngineError, ServerError: it can't start.
+
+    """
+    check_address(config)  # before the engine takes its seconds to load
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, stop.set)
+    try:
+        starting = asyncio.ensure_future(engine.start())
+        stopped = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((starting, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait((starting,))
+            return
+        starting.result()
+        async with GatewayServer(engine, tokenizer, config) as server:
+            gc.collect()
+            gc.freeze()  # what lives as long as the service is never searched again
+            on_ready(server)
+            await stop.wait()
+            logger.info("draining")
+    finally:
+        stopped.cancel()
+        await engine.close()
+
+
+def run_server(config: ServerConfig, options: EngineOptions, on_ready: Callable[[GatewayServer], None]) -> None:
+    """Run the service: an engine in a process of its own, and the gateway in this one, until SIGINT or SIGTERM.
+
+    Raises:
+        EngineError, ServerError: it can't start; the message says what to do.
+
+    """
+    from warmline.engine import LocalEngine, load_tokenizer
+
+    tokenizer = load_tokenizer(options.model)
+    run(serve_until_signal(LocalEngine(options), tokenizer, config, on_ready))
+
+
+def check_address(config: ServerConfig) -> None:
+    """Find out whether the address can be listened on.
+
+    Raises:
+        ServerError: it can't, or it would let strangers in.
+
+    """
+    _check_door(config)
+    try:
+        found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(address)
+    except OSError as error:
+        raise ServerError(_explain(error, config)) from None
+
+
+def _check_door(config: ServerConfig) -> Authenticator:
+    try:
+        auth = Authenticator(config.api_keys)
+    except ValueError as error:
+        raise ServerError(str(error)) from None
+    if not is_loopback(config.host) and not auth.required and not config.allow_anonymous:
+        raise ServerError(
+            f"listening on {config.host} without an API key would let everybody on the network in: "
+            "add --api-key KEY, listen on 127.0.0.1, or say --allow-anonymous"
+        )
+    return auth
+
+
+def run(main: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine on uvloop, or on asyncio's own loop where there is none."""
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if sys.platform != "win32":
+        try:
+            import uvloop
+        except ImportError:
+            pass
+        else:
+            factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(main)
+
+
+@functools.cache
+def _silent_logger() -> logging.Logger:
+    """For the library: what matters is logged here, and a client that goes away is no error."""
+    library = logging.getLogger("warmline.websockets")
+    library.setLevel(logging.CRITICAL + 1)
+    return library
+
+
+def _explain(error: OSError, config: ServerConfig) -> str:
+    address = f"{config.host}:{config.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{address} is in use already: stop the other server, or choose another port with --port"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return (
+            f"listening on {address} is not permitted: ports below 1024 need privileges; choose another with --port"
+        )
+    return f"can't listen on {address}: {error.strerror or error}"

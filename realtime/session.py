@@ -1,0 +1,233 @@
+"""What one client has: its documents and its running requests. Knows no socket, only how to send a message."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import structlog
+from warmline.engine import EngineHandle, GenerationRequest, SamplingParams, pack_tokens
+
+from .document import Document
+from .errors import Refused
+from .generation import CompletionOutput, EditOutput, Generation, Output, Send
+from .limits import Limits
+from .metrics import Metrics
+from .prompts import PromptBuilder, PromptPlan
+from .protocol import (
+    Cancel,
+    Change,
+    ClientMessage,
+    Close,
+    Complete,
+    Edit,
+    Error,
+    ErrorCode,
+    Hello,
+    Nack,
+    Open,
+    Ping,
+    Pong,
+    Sampling,
+)
+from .tracing import Trace, clock
+
+logger = structlog.get_logger("warmline.session")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all sessions share."""
+
+    engine: EngineHandle
+    prompts: PromptBuilder
+    metrics: Metrics
+    limits: Limits
+    allow_replay: bool = False
+
+
+class Session:
+    """Carries out a client's messages, in their order.
+
+    A request goes on for the version of its document that it named, whatever is changed meanwhile; closing the
+    document ends it.
+    """
+
+    def __init__(self, service: Service, salt: str, send: Send) -> None:
+        self._service = service
+        self._salt = salt
+        self._send = send
+        self._closed = False
+        self._documents: dict[str, Document] = {}
+        self._running: dict[int, Generation] = {}
+        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._free_streams = list(reversed(range(service.limits.max_requests)))
+        service.metrics.sessions.inc()
+
+    def handle(self, message: ClientMessage, received: int, parsed: int) -> None:
+        """Carry out a message that arrived and was decoded at these readings of the clock (ns).
+
+        Answers go out through ``send``; a refusal is one of them, nothing is raised. A closed session does nothing.
+        """
+        if self._closed:
+            return
+        match message:
+            case Change() | Open() | Close():
+                self._update(message)
+            case Complete() | Edit():
+                self._start(message, received, parsed)
+            case Cancel():
+                generation = self._running.get(message.request)
+                if generation is not None:
+                    generation.cancel()
+            case Ping():
+                self._send(Pong(message.sent, received // 1000, clock() // 1000))
+            case Hello():
+                self.refuse(None, Refused(ErrorCode.HELLO_REQUIRED, "hello opens a connection and is sent once"))
+
+    def close(self) -> None:
+        """The client is gone: end all its requests and forget its documents. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for generation in list(self._running.values()):
+            generation.cancel()
+        self._service.metrics.documents.dec(len(self._documents))
+        self._service.metrics.sessions.dec()
+        self._documents.clear()
+
+    def refuse(self, request: int | None, refusal: Refused) -> None:
+        """Answer a message with an error.
+
+        It carries the request's id, unless a request of that id is running: to the client it would end that one.
+        """
+        self._service.metrics.message_refused(refusal.code)
+        named = None if request in self._running else request
+        self._send(Error(named, refusal.code, refusal.message, refusal.retryable))
+
+    # Documents -------------------------------------------------------------------------------------------------
+
+    def _update(self, message: Open | Change | Close) -> None:
+        document = self._documents.get(message.document)
+        try:
+            if isinstance(message, Open):
+                self._open(message)
+            elif document is None:
+                raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {message.document!r} is not open")
+            elif isinstance(message, Change):
+                document.change(message, self._service.limits)
+                self._service.metrics.change_taken(applied=message.applied is not None)
+            else:
+                self._close(message.document)
+        except Refused as refusal:
+            self._service.metrics.message_refused(refusal.code)
+            held = None if document is None else document.version
+            self._send(Nack(message.document, held, refusal.code, refusal.message))
+
+    def _open(self, message: Open) -> None:
+        limits = self._service.limits
+        new = message.document not in self._documents
+        if new and len(self._documents) >= limits.max_documents:
+            raise Refused(ErrorCode.TOO_MANY_DOCUMENTS, f"{limits.max_documents} documents are open; close one first")
+        self._documents[message.document] = Document(message, limits)
+        if new:
+            self._service.metrics.documents.inc()
+
+    def _close(self, document: str) -> None:
+        del self._documents[document]
+        self._service.metrics.documents.dec()
+        for generation in list(self._running.values()):
+            if generation.document == document:
+                generation.cancel()
+
+    # Requests --------------------------------------------------------------------------------------------------
+
+    def _start(self, message: Complete | Edit, received: int, parsed: int) -> None:
+        try:
+            generation = self._accept(message, Trace(received, parsed))
+        except Refused as refusal:
+            self.refuse(message.request, refusal)
+        except Exception:
+            logger.exception("request could not be prepared", request=message.request)
+            self.refuse(
+                message.request, Refused(ErrorCode.INTERNAL_ERROR, "the server failed; its log has the details")
+            )
+        else:
+            self._running[generation.request] = generation
+            self._service.metrics.running.inc()
+            generation.start()
+
+    def _accept(self, message: Complete | Edit, trace: Trace) -> Generation:
+        request, service = message.request, self._service
+        if request in self._running or request in self._ended:
+            raise Refused(ErrorCode.DUPLICATE_REQUEST, f"request id {request} was used before; take a new one")
+        if not self._free_streams:
+            raise Refused(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"{service.limits.max_requests} requests are running; wait for one to end or cancel it",
+                retryable=True,
+            )
+        if message.replay is not None and not service.allow_replay:
+            raise Refused(ErrorCode.REPLAY_DISABLED, "this server was started without --allow-replay")
+        document = self._documents.get(message.document)
+        if document is None:
+            raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {message.document!r} is not open")
+        if message.version != document.version:
+            raise Refused(
+                ErrorCode.STALE_VERSION,
+                f"the request is for version {message.version}; version {document.version} is held",
+            )
+        stream = self._free_streams[-1]
+        sampling = message.sampling
+        output: Output
+        if isinstance(message, Complete):
+            index = document.index(message.position)
+            plan = service.prompts.complete(document, index, sampling.max_tokens, sampling.stop, message.replay)
+            output = CompletionOutput(stream, plan.newline)
+        else:
+            start, end = document.range(message.start, message.end)
+            plan = service.prompts.edit(
+                document, start, end, message.instruction, sampling.max_tokens, sampling.stop, message.replay
+            )
+            output = EditOutput(stream, plan, document.text[start:end])
+        return Generation(
+            request,
+            self._free_streams.pop(),
+            message.document,
+            _sequence(service.engine.next_id(), plan, sampling, self._salt),
+            output,
+            trace,
+            service.engine,
+            service.metrics,
+            self._send,
+            self._request_ended,
+        )
+
+    def _request_ended(self, generation: Generation) -> None:
+        del self._running[generation.request]
+        self._service.metrics.running.dec()
+        self._free_streams.append(generation.stream)
+        self._ended[generation.request] = None
+        if len(self._ended) > self._service.limits.remembered_requests:
+            self._ended.popitem(last=False)
+
+
+def _sequence(sequence_id: int, plan: PromptPlan, sampling: Sampling, salt: str) -> GenerationRequest:
+    return GenerationRequest(
+        id=sequence_id,
+        prompt=pack_tokens(plan.prompt),
+        sampling=SamplingParams(
+            max_tokens=sampling.max_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            seed=random.getrandbits(48) if sampling.seed is None else sampling.seed,
+            stop=plan.stop,
+        ),
+        salt=salt,
+        speculation=sampling.speculation == "auto",
+        draft=None if plan.draft is None else pack_tokens(plan.draft),
+        replay=None if plan.replay is None else pack_tokens(plan.replay),
+    )

@@ -1,0 +1,54 @@
+"""The client's copy of a document and the messages made from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.client.mirror import HASH_EVERY, DocumentMirror
+from warmline.realtime.protocol import Applied, TextEdit
+from warmline.realtime.text import content_hash, string_index, utf16_length
+
+pieces = st.text(st.sampled_from("ab\né漢😀"), max_size=6)
+changes = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), pieces), max_size=2 * HASH_EVERY)
+
+
+@given(pieces, changes)
+def test_a_server_that_applies_the_changes_holds_the_same_text(
+    text: str, changes: list[tuple[float, float, str]]
+) -> None:
+    """Edits, length and hash on the wire describe the mirror's text after every change."""
+    mirror = DocumentMirror("a", text, "")
+    held, version = mirror.open().text, mirror.open().version
+    for first, second, inserted in changes:
+        start, end = sorted((round(first * len(mirror.text)), round(second * len(mirror.text))))
+        change = mirror.change(start, end, inserted)
+        assert (change.base, change.version) == (version, version + 1)
+        for edit in change.edits:
+            left, right = string_index(held, edit.start), string_index(held, edit.end)
+            held = held[:left] + edit.text + held[right:]
+        version = change.version
+        assert held == mirror.text
+        assert change.length == utf16_length(held)
+        assert change.hash == (content_hash(held) if version % HASH_EVERY == 0 else None)
+
+
+def test_lone_surrogates_are_replaced_where_they_enter() -> None:
+    """What can't travel is U+FFFD from the start, so both sides hold the same text."""
+    mirror = DocumentMirror("file:///\ud800", "a\udc00b", "")
+    assert (mirror.uri, mirror.text) == ("file:///�", "a�b")
+
+
+def test_an_applied_result_always_carries_the_hash() -> None:
+    """A change made of the server's own operations is checked by content."""
+    mirror = DocumentMirror("a", "abc", "")
+    change = mirror.commit("axc", [TextEdit(1, 2, "x")], Applied(7, 3))
+    assert change.applied == Applied(7, 3)
+    assert (change.length, change.hash) == (3, content_hash("axc"))
+
+
+@pytest.mark.parametrize("span", [(-1, 0), (0, 4), (2, 1), (4, 4)])
+def test_a_range_outside_the_text_is_an_error(span: tuple[int, int]) -> None:
+    """Negative, reversed and too large indices are refused, with the range and the size in the message."""
+    with pytest.raises(ValueError, match=r"not within a text of 3 characters"):
+        DocumentMirror("a", "abc", "").check_range(*span)

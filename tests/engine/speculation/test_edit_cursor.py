@@ -1,0 +1,128 @@
+"""The edit cursor finds its place again after each kind of change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.engine.speculation.edit_cursor import EditCursor
+from warmline.engine.speculation.length import DraftLength
+from warmline.engine.speculation.verify import verify
+
+ORIGINAL = list(range(100, 160))
+
+
+def after(output, original=ORIGINAL, limit=4):
+    """The draft once the output was emitted, token by token."""
+    cursor = EditCursor(original)
+    for token in output:
+        cursor.observe([token])
+    return cursor.propose(limit)
+
+
+def replay(original, target):
+    """Passes and draft tokens it takes to emit ``target`` with the drafter and its length policy."""
+    cursor, length, passes, proposed, position = EditCursor(original), DraftLength(), 0, 0, 0
+    while position < len(target):
+        draft = cursor.propose(min(length.limit, len(target) - position - 1))
+        emitted = verify(draft, target[position:].__getitem__)
+        length.observe(len(draft), len(emitted) - 1)
+        cursor.observe(emitted)
+        position += len(emitted)
+        passes += 1
+        proposed += len(draft)
+    assert position == len(target)
+    return passes, proposed
+
+
+def test_it_starts_with_the_beginning():
+    """Before anything is emitted, the draft is the beginning of the original."""
+    assert after([]) == [100, 101, 102, 103]
+
+
+@pytest.mark.parametrize(
+    ("output", "draft"),
+    [
+        ([*ORIGINAL[:10]], ORIGINAL[10:14]),
+        ([*ORIGINAL[:10], 1, *ORIGINAL[10:12]], ORIGINAL[12:16]),
+        ([*ORIGINAL[:10], 1, 2, 3, 4, 5, 6, ORIGINAL[10]], ORIGINAL[11:15]),
+        ([*ORIGINAL[:10], 1], ORIGINAL[11:15]),
+        ([*ORIGINAL[:10], ORIGINAL[30]], ORIGINAL[31:35]),
+        ([*ORIGINAL[40:45], ORIGINAL[0]], ORIGINAL[1:5]),
+        ([*ORIGINAL], []),
+    ],
+    ids=["copy", "insertion", "long insertion", "substitution", "deletion", "moved block", "at the end"],
+)
+def test_it_resyncs(output, draft):
+    """After a change, the draft is what follows in the original."""
+    assert after(output) == draft
+
+
+def test_the_longest_agreement_decides_between_places():
+    """Where the last token stands in several places, the one with the same tokens before it is taken."""
+    original = [1, 9, 2, 3, 9, 4, 5, 9, 6]
+    assert after([7, 3, 9], original, 2) == [4, 5]
+    assert after([7, 5, 9], original, 1) == [6]
+
+
+def test_the_nearest_of_equal_places_is_taken():
+    """A repeated line does not make the cursor jump across the file."""
+    line = [1, 2, 3]
+    original = [*line * 5, 50, *line * 5, 60]
+    output = [*line * 5, 50, *line, 70, *line]
+    assert after(output, original, 2) == [1, 2]
+    assert after([*line * 5, 50, 80, *line], original, 3) == [1, 2, 3]
+
+
+def test_an_unchanged_text_takes_few_passes():
+    """Copying 1,000 tokens takes about 1,000 / 64 passes."""
+    passes, proposed = replay(list(range(1000)), list(range(1000)))
+    assert passes < 22
+    assert proposed < 1000
+
+
+def test_a_small_change_costs_a_few_passes():
+    """One substituted token in a thousand costs a handful of passes more."""
+    target = list(range(1000))
+    target[500] = 5000
+    assert replay(list(range(1000)), target)[0] < 28
+
+
+def test_real_edits_are_mostly_drafted(edit_records):
+    """Over real edits, cut into words, most of the output is drafted and most of what is drafted stands."""
+    output = passes = proposed = 0
+    for record in edit_records:
+        ids = {}
+        before, target = (
+            [ids.setdefault(word, len(ids)) for word in re.findall(r"\s+|\w+|.", text)]
+            for text in (record.before, record.after)
+        )
+        taken, drafted = replay(before, target)
+        output, passes, proposed = output + len(target), passes + taken, proposed + drafted
+    assert output > 4 * passes
+    assert output - passes > 0.5 * proposed
+
+
+@given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(0, 3), max_size=40), st.integers(1, 9))
+def test_any_text_can_be_replayed_over_any_original(original, target, limit):
+    """Whatever is emitted, the draft is a piece of the original, within the limit."""
+    cursor = EditCursor(original)
+    for token in target:
+        cursor.observe([token])
+        draft = cursor.propose(limit)
+        assert len(draft) <= limit
+        assert any(original[i : i + len(draft)] == draft for i in range(len(original) + 1))
+    replay(original, target)
+
+
+@given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=9))
+def test_grouping_of_the_output_does_not_matter(original, groups):
+    """The cursor stands at the same place whether tokens came one by one or several a pass."""
+    one, many = EditCursor(original), EditCursor(original)
+    for group in groups:
+        many.observe(group)
+        for token in group:
+            one.observe([token])
+    assert one.propose(30) == many.propose(30)

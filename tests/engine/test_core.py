@@ -1,0 +1,342 @@
+"""The engine over a model without weights: ends, receipts, cancels, faults."""
+
+from __future__ import annotations
+
+import pytest
+from warmline.engine import CancelRequest, GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine.backends.base import BLOCK_SIZE
+from warmline.engine.core import Engine
+from warmline.engine.scheduler import StepBudget
+
+PROMPT = [5, 6, 7] * 10  # the fake model answers it with 56 tokens
+SMALL = StepBudget(sequences=4, decode=8, prefill=8, prefill_beside_decode=4)
+
+
+@pytest.fixture
+def engine(fake):
+    """An engine over the fake backend."""
+    return Engine(fake.FakeBackend(), fake.FakeTokenizer())
+
+
+def request(id_=1, prompt=PROMPT, draft=None, replay=None, speculation=True, salt="", **sampling):
+    """A request with packed tokens."""
+    return GenerationRequest(
+        id_,
+        pack_tokens(list(prompt)),
+        SamplingParams(**sampling),
+        salt=salt,
+        speculation=speculation,
+        draft=None if draft is None else pack_tokens(draft),
+        replay=None if replay is None else pack_tokens(replay),
+    )
+
+
+def letters(count, start=10):
+    """Tokens that the fake tokenizer shows as letters."""
+    return [start + i % 50 for i in range(count)]
+
+
+def hops(finished):
+    """The end of the last stage, by the durations."""
+    return finished.received_ns + finished.queue_ns + finished.prefill_ns + finished.first_token_ns + finished.step_ns
+
+
+def test_the_end_token_ends_and_is_not_shown(engine, run, fake):
+    """A sequence ends before the end-of-text token, which is neither text nor output."""
+    result = run(engine, request())[1]
+    assert result.finished.reason == "stop"
+    assert fake.END not in result.tokens
+    assert len(result.tokens) == result.finished.output_tokens == 56
+    assert result.text == fake.FakeTokenizer().decode(result.tokens)
+
+
+def test_max_tokens_ends_with_length(engine, run):
+    """Exactly as many tokens come as were asked for, with and without drafts."""
+    plain = run(engine, request(max_tokens=5))[1]
+    assert (plain.finished.reason, len(plain.tokens)) == ("length", 5)
+    drafted = run(engine, request(2, max_tokens=5, draft=plain.tokens + letters(20)))[2]
+    assert (drafted.finished.reason, drafted.tokens) == ("length", plain.tokens)
+
+
+def test_no_tokens_asked_for_computes_the_prompt(engine, run):
+    """With max_tokens 0 the prompt is computed, and is there for the next request."""
+    result = run(engine, request(max_tokens=0))[1]
+    assert (result.finished.reason, result.tokens) == ("length", [])
+    assert run(engine, request(2, [*PROMPT, 3], max_tokens=1))[2].finished.cached_tokens == BLOCK_SIZE
+
+
+def test_the_end_inside_an_accepted_draft_ends_there(engine, run, fake):
+    """A draft that foresees the end and more does not carry the sequence past it."""
+    plain = run(engine, request())[1]
+    drafted = run(engine, request(2, draft=[*plain.tokens, fake.END, *letters(30)]))[2]
+    assert (drafted.tokens, drafted.text) == (plain.tokens, plain.text)
+    assert drafted.finished.forward_passes < plain.finished.forward_passes / 4
+
+
+def test_a_stop_string_inside_an_accepted_draft_ends_there(engine, run):
+    """Tokens behind the one that completes a stop string are dropped, drafted or not."""
+    whole = run(engine, request())[1]
+    stop = whole.text[20:22]
+    plain = run(engine, request(2, stop=(stop,)))[2]
+    drafted = run(engine, request(3, stop=(stop,), draft=whole.tokens))[3]
+    assert plain.text == drafted.text == whole.text[: whole.text.index(stop)]
+    assert plain.tokens == drafted.tokens
+    assert plain.finished.reason == drafted.finished.reason == "stop"
+    assert drafted.finished.drafts[0].accepted <= len(drafted.tokens)
+
+
+def test_a_receipt_adds_up(engine, run):
+    """Prompt tokens are cached or computed, drafts are counted, and the stages fill the whole time."""
+    first = run(engine, request())[1]
+    second = run(engine, request(2, draft=[*first.tokens[:20], *letters(4), *first.tokens[20:]]))[2]
+    for finished in (first.finished, second.finished):
+        assert finished.prompt_tokens == finished.cached_tokens + finished.computed_tokens == len(PROMPT)
+        assert hops(finished) == finished.sent_ns
+        assert min(finished.queue_ns, finished.prefill_ns, finished.first_token_ns, finished.step_ns) >= 0
+    assert (first.finished.cached_tokens, second.finished.cached_tokens) == (0, BLOCK_SIZE)
+    assert first.finished.drafts == ()
+    (drafts,) = second.finished.drafts
+    assert drafts.source == "edit"
+    assert drafts.accepted <= drafts.proposed
+    # A pass gives one token more than it accepts; the end-of-text token is not counted as output.
+    assert drafts.accepted + second.finished.forward_passes - second.finished.output_tokens in (0, 1)
+
+
+def test_the_cache_does_not_cross_salts(engine, run):
+    """Another key's request for the same prompt computes all of it."""
+    run(engine, request(1, salt="a"))
+    assert run(engine, request(2, salt="b"))[2].finished.cached_tokens == 0
+    assert run(engine, request(3, salt="a"))[3].finished.cached_tokens == BLOCK_SIZE
+
+
+def test_output_is_found_in_the_cache_too(engine, run):
+    """A prompt that goes on from an earlier answer reuses the blocks of that answer."""
+    first = run(engine, request(max_tokens=40))[1]
+    again = run(engine, request(2, [*PROMPT, *first.tokens, 5], max_tokens=1))[2]
+    computed = len(PROMPT) + len(first.tokens) - 1
+    assert again.finished.cached_tokens == computed // BLOCK_SIZE * BLOCK_SIZE
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        ({"prompt": [5] * 5000}, "prompt_too_long"),
+        ({"prompt": []}, "invalid_parameter"),
+        ({"prompt": [64]}, "invalid_parameter"),
+        ({"draft": [-1]}, "invalid_parameter"),
+        ({"replay": [1000]}, "invalid_parameter"),
+    ],
+)
+def test_a_request_that_cannot_run_ends_with_an_error(engine, run, bad, code):
+    """It gets its one last event, and disturbs nobody beside it."""
+    results = run(engine, request(1), request(2, **bad))
+    assert (results[2].finished.reason, results[2].finished.error_code) == ("error", code)
+    assert results[1].finished.reason == "stop"
+
+
+def test_a_prompt_that_is_too_long_is_told_both_numbers(fake, run):
+    """The message names what was sent and what fits: the smaller of the context and the KV memory."""
+    engine = Engine(fake.FakeBackend(num_blocks=4, context_length=1000), fake.FakeTokenizer())
+    error = run(engine, request(1, letters(64)))[1].finished.error
+    assert "64" in error and "63" in error
+    assert run(engine, request(2, letters(63), max_tokens=10))[2].finished.reason in ("length", "stop")
+
+
+def test_max_tokens_is_cut_to_what_fits(fake, run):
+    """A sequence that fills the context ends with length."""
+    engine = Engine(fake.FakeBackend(num_blocks=64, context_length=40), fake.FakeTokenizer())
+    result = run(engine, request(1, replay=letters(100), max_tokens=100))[1]
+    assert (result.finished.reason, len(result.tokens)) == ("length", 10)
+
+
+def test_replay_emits_the_reference(engine, run):
+    """Every pass is computed, the emitted tokens are the reference's, and it ends with stop."""
+    reference = letters(50)
+    plain = run(engine, request(1, replay=reference))[1]
+    assert (plain.tokens, plain.finished.reason) == (reference, "stop")
+    assert plain.finished.forward_passes == len(reference) + 1
+    drafted = run(engine, request(2, replay=reference, draft=[*reference[:20], 6, *reference[20:]]))[2]
+    assert (drafted.tokens, drafted.finished.reason) == (reference, "stop")
+    assert drafted.finished.forward_passes < 10
+
+
+def test_replay_samples_every_row(engine, run, monkeypatch):
+    """The cost of replay is that of the real thing: each emitted token's row is sampled."""
+    sampled = []
+    monkeypatch.setattr("warmline.engine.core.sample", lambda row, params, position: sampled.append(position) or 5)
+    run(engine, request(1, replay=letters(20), draft=letters(20), temperature=0.8))
+    assert sampled == list(range(len(PROMPT), len(PROMPT) + 21))
+
+
+def test_drafters_do_not_see_the_reference(engine, run):
+    """Without a draft of its own, a replay is not drafted."""
+    finished = run(engine, request(1, replay=letters(20)))[1].finished
+    assert finished.drafts == ()
+
+
+def test_an_empty_replay_stops_at_once(engine, run):
+    """A reference without tokens is an empty answer."""
+    result = run(engine, request(1, replay=[]))[1]
+    assert (result.tokens, result.text, result.finished.reason) == ([], "", "stop")
+
+
+@pytest.mark.parametrize("steps", [0, 2, 12])
+def test_a_cancel_frees_the_sequence_at_once(fake, collected, steps):
+    """Queued, in prefill and in decode: no block stays, one last event comes, and no step is needed."""
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer(), SMALL)
+    result = collected()
+    engine.add(request(1, replay=letters(30)))
+    for _ in range(steps):
+        for event in engine.step():
+            result(event)
+    engine.cancel(1)
+    assert (engine.stats().running, engine.stats().waiting, engine.stats().blocks_used) == (0, 0, 0)
+    engine.check_integrity()
+    (event,) = engine.step()
+    result(event)
+    assert (result.finished.reason, result.finished.output_tokens) == ("cancel", len(result.tokens))
+    assert hops(result.finished) == result.finished.sent_ns
+    assert not engine.has_work
+    engine.cancel(1)
+    assert not engine.has_work
+
+
+def test_a_sequence_cancelled_in_the_middle_of_a_pass(fake, collected):
+    """The others of the pass go on; of the cancelled one nothing counts, and its rows harm nobody."""
+    engine = Engine(fake.FakeBackend(layers=3), fake.FakeTokenizer())
+    alone, results = collected(), {1: collected(), 2: collected()}
+    engine.add(request(1, letters(40)))
+    while engine.has_work:
+        for event in engine.step():
+            alone(event)
+    engine = Engine(fake.FakeBackend(layers=3), fake.FakeTokenizer())
+    engine.add(request(1, letters(40)))
+    engine.add(request(2, letters(40, start=20)))
+    first = True
+
+    def cancel_second():
+        nonlocal first
+        if first:
+            engine.cancel(2)
+        first = False
+        return False
+
+    while engine.has_work:
+        for event in engine.step(cancel_second):
+            results[event.id](event)
+    engine.check_integrity()
+    assert (results[2].finished.reason, results[2].tokens) == ("cancel", [])
+    assert results[1].tokens == alone.tokens
+
+
+def test_a_pass_is_given_up_when_all_its_sequences_are_cancelled(fake):
+    """Nobody waits for a pass that nobody wants; what it left half written is never used."""
+    backend = fake.FakeBackend(layers=30)
+    engine = Engine(backend, fake.FakeTokenizer())
+    engine.add(request(1, letters(40)))
+    asked = 0
+
+    def cancel_at_layer_three():
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            engine.cancel(1)
+        return False
+
+    (event,) = engine.step(cancel_at_layer_three)
+    assert (event.finished.reason, asked, backend.passes) == ("cancel", 3, [])
+    assert engine.stats().blocks_cached == 0
+    engine.check_integrity()
+
+
+def test_nothing_of_an_aborted_pass_counts(fake, run):
+    """After an abort the sequence goes on as if the pass had not been, drafts and all."""
+    expected = run(Engine(fake.FakeBackend(), fake.FakeTokenizer()), request())[1]
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer(), SMALL)
+    engine.add(request(draft=expected.tokens))
+    events, aborts = [], iter([True, False, False] * 100)
+    while engine.has_work:
+        events += engine.step(lambda: next(aborts))
+        engine.check_integrity()
+    assert "".join(event.text for event in events) == expected.text
+    assert events[-1].finished.computed_tokens == len(PROMPT)
+
+
+def test_a_failing_pass_ends_its_sequences_and_no_more(engine, run, collected):
+    """The sequences of the pass get an error, and the engine goes on with the next request."""
+    engine.backend.fail = RuntimeError("out of luck")
+    results = run(engine, request(1), request(2))
+    assert {result.finished.error_code for result in results.values()} == {"internal_error"}
+    assert engine.stats().blocks_used == 0
+    assert run(engine, request(3))[3].finished.reason == "stop"
+
+
+def test_a_failing_sequence_does_not_harm_its_batch(engine, run, monkeypatch):
+    """An exception while one sequence's tokens are taken in ends that sequence alone."""
+    expected = run(engine, request(1))[1].tokens
+    from warmline.engine.sampling import sample
+
+    def fail_for_seed_13(row, params, position):
+        if params.seed == 13:
+            raise ZeroDivisionError
+        return sample(row, params, position)
+
+    monkeypatch.setattr("warmline.engine.core.sample", fail_for_seed_13)
+    results = run(engine, request(2), request(3, seed=13))
+    assert results[3].finished.error_code == "internal_error"
+    assert results[2].tokens == expected
+
+
+def test_an_id_is_unique_among_the_unfinished(engine, run):
+    """A second sequence with a running id is refused; after the end the id is free again."""
+    engine.add(request(1))
+    with pytest.raises(ValueError, match="already running"):
+        engine.add(request(1))
+    engine.cancel(1)
+    engine.step()
+    assert run(engine, request(1))[1].finished.reason == "stop"
+
+
+def test_special_tokens_show_nothing(engine, run, fake):
+    """The text of a special token never appears, and makes no empty delta."""
+    result = run(engine, request(1, replay=[10, fake.SPECIAL, 11]))[1]
+    assert result.tokens == [10, fake.SPECIAL, 11]
+    assert result.deltas == ["E", "F"]
+
+
+def test_stats_count_what_happened(engine, run):
+    """Counters add up over requests; gauges go back to zero."""
+    first = run(engine, request(1))[1].finished
+    second = run(engine, request(2, draft=letters(9)))[2].finished
+    engine.add(request(3))
+    engine.step()
+    assert (engine.stats().running, engine.stats().waiting) == (1, 0)
+    assert engine.stats().blocks_used > 0
+    engine.cancel(CancelRequest(3).id)
+    engine.step()
+    stats = engine.stats()
+    assert (stats.finished, stats.cancelled, stats.running, stats.blocks_used) == (3, 1, 0, 0)
+    assert stats.forward_passes == first.forward_passes + second.forward_passes + 1
+    assert stats.output_tokens >= first.output_tokens + second.output_tokens
+    assert stats.prompt_tokens == 3 * len(PROMPT)
+    assert stats.draft_tokens == second.drafts[0].proposed
+    assert stats.blocks_total == 64
+
+
+def test_warming_up_leaves_nothing_behind(engine, run, fake):
+    """The passes before the first request change no result."""
+    expected = run(Engine(fake.FakeBackend(), fake.FakeTokenizer()), request())[1].tokens
+    engine.warm_up()
+    engine.check_integrity()
+    assert run(engine, request())[1].tokens == expected
+
+
+def test_thousands_of_requests_leave_nothing_behind(fake, run):
+    """Blocks, sequences and roots do not pile up."""
+    engine = Engine(fake.FakeBackend(num_blocks=8), fake.FakeTokenizer())
+    for number in range(3_000):
+        engine.add(request(number, [number % 60 + 2], max_tokens=1, salt=str(number)))
+        engine.step()
+        assert not engine.has_work
+    engine.check_integrity()
+    assert len(engine.cache._roots) <= 8

@@ -1,0 +1,212 @@
+"""The block allocator and its radix tree: each block in one place, equal prefixes found, the oldest evicted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from warmline.engine.backends.base import BLOCK_SIZE
+from warmline.engine.kv_cache import KVCache
+
+
+def blocks_of(*values):
+    """Tokens of one full block per value."""
+    return [value for value in values for _ in range(BLOCK_SIZE)]
+
+
+def fill(cache, tokens, salt=""):
+    """Compute all tokens in a new table; they stay referenced until it is released."""
+    table = cache.open(salt)
+    cache.match(table, tokens)
+    assert cache.reserve(table, len(tokens))
+    cache.commit(table, tokens, len(tokens))
+    return table
+
+
+def test_a_prefix_is_found_again():
+    """What one sequence computed, another with the same beginning shares, block by block."""
+    cache = KVCache(8)
+    first = fill(cache, blocks_of(1, 2, 3))
+    second = cache.open("")
+    assert cache.match(second, [*blocks_of(1, 2), 9]) == 2 * BLOCK_SIZE
+    assert second.blocks == first.blocks[:2]
+    cache.check_integrity([first, second])
+
+
+def test_the_last_token_is_always_computed():
+    """A prompt that is wholly cached leaves its last block out, so that there are logits."""
+    cache = KVCache(8)
+    table = fill(cache, blocks_of(1, 2))
+    again = cache.open("")
+    assert cache.match(again, blocks_of(1, 2)) == BLOCK_SIZE
+    cache.check_integrity([table, again])
+
+
+def test_salts_do_not_share():
+    """One key's blocks are invisible to another."""
+    cache = KVCache(8)
+    table = fill(cache, blocks_of(1, 2), salt="a")
+    other = cache.open("b")
+    assert cache.match(other, blocks_of(1, 2, 3)) == 0
+    cache.check_integrity([table, other])
+
+
+def test_an_equal_block_is_kept_once():
+    """Of two sequences that computed the same at the same time, the later one gives its block back."""
+    cache = KVCache(8)
+    first, second = cache.open(""), cache.open("")
+    for table in (first, second):
+        assert cache.reserve(table, BLOCK_SIZE)
+    for table in (first, second):
+        cache.commit(table, blocks_of(1), BLOCK_SIZE)
+    assert first.blocks == second.blocks
+    assert cache.used == 1
+    cache.check_integrity([first, second])
+
+
+def test_a_waiting_table_takes_over_what_was_computed_meanwhile():
+    """Blocks reserved but not filled yet are exchanged for those that the tree holds by now."""
+    cache = KVCache(8)
+    waiting = cache.open("")
+    assert cache.reserve(waiting, 3 * BLOCK_SIZE)
+    filled = fill(cache, blocks_of(1, 2, 3))
+    assert cache.match(waiting, blocks_of(1, 2, 3)) == 2 * BLOCK_SIZE
+    assert waiting.blocks[:2] == filled.blocks[:2]
+    assert cache.used == 4
+    cache.check_integrity([waiting, filled])
+
+
+def test_a_block_that_is_not_full_is_not_shared():
+    """Only whole computed blocks enter the tree."""
+    cache = KVCache(8)
+    table = cache.open("")
+    assert cache.reserve(table, 2 * BLOCK_SIZE)
+    cache.commit(table, blocks_of(1, 2), 2 * BLOCK_SIZE - 1)
+    assert table.shared == 1
+    cache.release(table)
+    assert cache.cached == 1
+    cache.check_integrity()
+
+
+def test_the_least_recently_used_leaf_goes_first():
+    """Eviction takes the oldest prefix from its end, and never one in use."""
+    cache = KVCache(4)
+    used = fill(cache, blocks_of(1))
+    for prompt in (blocks_of(2, 3), blocks_of(4)):
+        cache.release(fill(cache, prompt))
+    # Using 2-3 again makes 4 the oldest.
+    cache.release(fill(cache, blocks_of(2, 3)))
+    new = cache.open("")
+    assert cache.reserve(new, BLOCK_SIZE)
+    for tokens, found in ((blocks_of(4, 0), 0), (blocks_of(2, 3, 0), 2), (blocks_of(1, 0), 1)):
+        probe = cache.open("")
+        assert cache.match(probe, tokens) == found * BLOCK_SIZE
+        cache.release(probe)
+    assert cache.reserve(new, 3 * BLOCK_SIZE)
+    assert not cache.reserve(new, 4 * BLOCK_SIZE)
+    cache.check_integrity([used, new])
+
+
+def test_a_failed_reservation_changes_nothing():
+    """When there is no room, nothing is evicted for it."""
+    cache = KVCache(4)
+    cache.release(fill(cache, blocks_of(1, 2)))
+    table = cache.open("")
+    assert not cache.reserve(table, 5 * BLOCK_SIZE)
+    assert not cache.reserve(table, 3 * BLOCK_SIZE, spare=2)
+    assert (table.blocks, cache.cached) == ([], 2)
+    cache.check_integrity([table])
+
+
+def test_an_unused_salt_leaves_nothing_behind():
+    """When the last block of a salt is evicted, so is its root."""
+    cache = KVCache(2)
+    for number in range(50):
+        cache.release(fill(cache, blocks_of(1), salt=f"key {number}"))
+    assert len(cache._roots) <= 2
+    cache.check_integrity()
+
+
+def test_using_a_prefix_often_does_not_grow_the_eviction_queue():
+    """A node has one entry in the queue, however often it is used."""
+    cache = KVCache(4)
+    for _ in range(1000):
+        cache.release(fill(cache, blocks_of(1, 2)))
+    assert len(cache._evictable) <= 2
+    cache.check_integrity()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda cache, table: cache._free.pop(),
+        lambda cache, table: cache._free.append(table.blocks[0]),
+        lambda cache, table: setattr(table.node, "references", 2),
+        lambda cache, table: table.blocks.reverse(),
+        lambda cache, table: table.node.parent.children.clear(),
+        lambda cache, table: setattr(cache, "_unreferenced", 1),
+    ],
+)
+def test_the_integrity_check_sees_damage(spoil):
+    """A lost block, one in two places, a wrong count or a broken tree is reported."""
+    cache = KVCache(4)
+    table = fill(cache, blocks_of(1, 2))
+    cache.check_integrity([table])
+    spoil(cache, table)
+    with pytest.raises(AssertionError):
+        cache.check_integrity([table])
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """Random sequences over few tokens; ``contents`` is what a backend would have written into each block."""
+
+    BLOCKS = 6
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = KVCache(self.BLOCKS)
+        self.tables = []
+        self.contents: dict[int, list[int]] = {}
+
+    @rule(
+        values=st.lists(st.integers(0, 1), min_size=1, max_size=4),
+        salt=st.sampled_from("ab"),
+        extra=st.integers(1, 3),
+    )
+    def open(self, values, salt, extra):
+        tokens = [*blocks_of(*values), *[7] * extra]
+        table = self.cache.open(salt)
+        matched = self.cache.match(table, tokens)
+        for index in range(matched // BLOCK_SIZE):
+            assert self.contents[table.blocks[index]] == [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
+        if self.cache.reserve(table, len(tokens)):
+            self.tables.append((table, tokens, salt))
+        else:
+            self.cache.release(table)
+
+    @precondition(lambda self: self.tables)
+    @rule(data=st.data())
+    def compute(self, data):
+        table, tokens, salt = data.draw(st.sampled_from(self.tables))
+        computed = data.draw(st.integers(table.shared * BLOCK_SIZE, len(tokens)))
+        for index in range(table.shared, computed // BLOCK_SIZE):
+            self.contents[table.blocks[index]] = [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
+        self.cache.commit(table, tokens, computed)
+        for index in range(table.shared):
+            assert self.contents[table.blocks[index]] == [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
+
+    @precondition(lambda self: self.tables)
+    @rule(data=st.data())
+    def release(self, data):
+        entry = data.draw(st.sampled_from(self.tables))
+        self.tables.remove(entry)
+        self.cache.release(entry[0])
+
+    @invariant()
+    def sound(self):
+        self.cache.check_integrity([table for table, _, _ in self.tables])
+
+
+CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestCacheMachine = CacheMachine.TestCase

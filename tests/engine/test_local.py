@@ -1,0 +1,208 @@
+"""`LocalEngine`: requests over the process boundary, and what happens when the process dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+import sys
+
+import pytest
+import uvloop
+from warmline.engine import (
+    EngineError,
+    EngineOptions,
+    GenerationRequest,
+    LocalEngine,
+    SamplingParams,
+    pack_tokens,
+)
+
+DEADLINE = 60.0
+
+
+class Stream:
+    """Collects a sequence's events and wakes whoever waits for its end."""
+
+    def __init__(self) -> None:
+        self.events = []
+        self.first = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    def __call__(self, event) -> None:
+        assert not self.ended.is_set(), "an event after the last one"
+        self.events.append(event)
+        self.first.set()
+        if event.finished:
+            self.ended.set()
+
+    async def finished(self):
+        """The end of the sequence."""
+        async with asyncio.timeout(DEADLINE):
+            await self.ended.wait()
+        return self.events[-1].finished
+
+    @property
+    def text(self):
+        """All text so far."""
+        return "".join(event.text for event in self.events)
+
+
+def submit(engine, count=30, prompt=(9, 8, 7)):
+    """Start a sequence of so many letters; gives its stream and its id."""
+    stream, id_ = Stream(), engine.next_id()
+    replay = pack_tokens([10 + i % 50 for i in range(count)])
+    request = GenerationRequest(id_, pack_tokens(list(prompt)), SamplingParams(max_tokens=count), replay=replay)
+    engine.submit(request, stream)
+    return stream, id_
+
+
+async def until(condition):
+    """Wait for something to become true."""
+    async with asyncio.timeout(DEADLINE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def engine(fake_command):
+    """A running engine that takes 60 ms for a pass."""
+    engine = LocalEngine(EngineOptions(model="slow", kv_memory=20_000), fake_command)
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+def is_gone(pid):
+    """Whether there is no such process, not even a zombie."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_it_serves_on_either_event_loop(fake_command, loop_factory, caplog):
+    """Each sequence gets its own events and one end; a listener that fails harms no other; closing leaves nothing."""
+
+    def fail(event):
+        raise ZeroDivisionError
+
+    async def scenario():
+        engine = LocalEngine(EngineOptions(model="fast", kv_memory=4096), fake_command)
+        assert engine.heartbeat_age == math.inf
+        await engine.start()
+        assert engine.model.name == "fast"
+        engine.submit(GenerationRequest(engine.next_id(), pack_tokens([9]), SamplingParams(max_tokens=3)), fail)
+        streams = [submit(engine, count) for count in (5, 10, 20)]
+        with pytest.raises(ValueError, match="already running"):
+            engine.submit(GenerationRequest(streams[0][1], pack_tokens([9])), fail)
+        for (stream, _), count in zip(streams, (5, 10, 20), strict=True):
+            finished = await stream.finished()
+            assert (finished.reason, finished.output_tokens, len(stream.text)) == ("length", count, count)
+        assert engine.stats.finished == 4
+        assert engine.heartbeat_age < DEADLINE
+        pid = engine.pid
+        await engine.close()
+        await engine.close()
+        assert is_gone(pid)
+        assert engine.heartbeat_age == math.inf
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(scenario())
+    assert "listener" in caplog.text
+
+
+async def test_a_cancel_frees_each_state(engine):
+    """Queued, in prefill and in decode, a cancelled sequence ends with one event and leaves no block in use."""
+    decoding, decoding_id = submit(engine, 1000)
+    await decoding.first.wait()
+    prefilling, prefilling_id = submit(engine, prompt=[9] * 10_000)
+    queued, queued_id = submit(engine, prompt=[8] * 15_000)
+    await until(lambda: (engine.stats.running, engine.stats.waiting) == (2, 1))
+    for stream, id_ in ((queued, queued_id), (prefilling, prefilling_id), (decoding, decoding_id)):
+        passes = engine.stats.forward_passes
+        engine.cancel(id_)
+        engine.cancel(id_)
+        assert (await stream.finished()).reason == "cancel"
+        assert engine.stats.forward_passes <= passes + 2
+    await until(lambda: engine.stats.blocks_used == 0)
+    assert (engine.stats.running, engine.stats.waiting, engine.stats.cancelled) == (0, 0, 3)
+
+
+async def test_a_killed_process_ends_every_sequence_once_and_comes_back(engine, monkeypatch):
+    """Running and later sequences get engine_unavailable; it tries until it can be started, then serves again."""
+    monkeypatch.setattr("warmline.engine.local._FIRST_BACKOFF", 0.05)
+    command, engine._command = engine._command, (sys.executable, "-c", "raise SystemExit(3)")
+    streams = [submit(engine, 1000)[0] for _ in range(2)]
+    await streams[0].first.wait()
+    dead = engine.pid
+    os.kill(dead, signal.SIGKILL)
+    for stream in streams:
+        finished = await stream.finished()
+        assert (finished.reason, finished.error_code) == ("error", "engine_unavailable")
+    assert engine.heartbeat_age == math.inf
+    await asyncio.sleep(0.3)
+    meanwhile, id_ = submit(engine)
+    assert not meanwhile.events, "called from within submit"
+    engine.cancel(id_)
+    assert (await meanwhile.finished()).error_code == "engine_unavailable"
+    assert is_gone(dead)
+    engine._command = command
+    await until(lambda: engine.heartbeat_age < math.inf)
+    assert (await submit(engine, 3)[0].finished()).reason == "length"
+
+
+async def test_closing_ends_what_runs(engine):
+    """Sequences that are running when the engine is closed get their last event; later ones do too."""
+    stream, _ = submit(engine, 1000)
+    await stream.first.wait()
+    pid = engine.pid
+    await engine.close()
+    assert (await stream.finished()).error_code == "engine_unavailable"
+    assert (await submit(engine)[0].finished()).error_code == "engine_unavailable"
+    assert is_gone(pid)
+
+
+async def test_a_failed_start_says_why(fake_command):
+    """The engine's own message comes as the error, and no process stays."""
+    engine = LocalEngine(EngineOptions(model="broken"), fake_command)
+    with pytest.raises(EngineError, match="this fake does not start"):
+        await engine.start()
+    await engine.close()
+
+
+async def test_a_model_that_is_not_there_is_named():
+    """The real engine process says which file it could not find."""
+    engine = LocalEngine(EngineOptions(model="/nowhere/model.gguf"))
+    with pytest.raises(EngineError, match=r"/nowhere/model\.gguf"):
+        await engine.start()
+    await engine.close()
+
+
+async def test_a_process_that_ends_without_a_word_is_an_error():
+    """If it dies while starting, the error says so."""
+    engine = LocalEngine(EngineOptions(model="x"), (sys.executable, "-c", "raise SystemExit(3)"))
+    with pytest.raises(EngineError, match="ended while starting"):
+        await engine.start()
+
+
+async def test_a_start_that_hangs_is_given_up(fake_command, monkeypatch):
+    """Loading is waited for, but not for ever, and what hangs is ended."""
+    monkeypatch.setattr("warmline.engine.local.START_SECONDS", 0.2)
+    engine = LocalEngine(EngineOptions(model="hanging"), fake_command)
+    with pytest.raises(EngineError, match="did not come up"):
+        await engine.start()
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process(fake_command):
+    """Ctrl-C while the model loads ends the process too."""
+    engine = LocalEngine(EngineOptions(model="hanging"), fake_command)
+    starting = asyncio.create_task(engine.start())
+    await asyncio.sleep(0.2)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await engine.close()

@@ -1,0 +1,186 @@
+"""Losslessness: the tokens depend on the request alone, whatever the engine does beside and behind it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine.backends import BLOCK_SIZE, Batch, SequenceSlice, create_backend
+from warmline.engine.backends.cpu import CpuBackend
+from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.core import Engine
+from warmline.engine.sampling import sample
+from warmline.engine.scheduler import StepBudget
+
+BUDGETS = [
+    StepBudget(),
+    StepBudget(sequences=3, decode=3, prefill=7, prefill_beside_decode=3),
+    StepBudget(sequences=8, decode=40, prefill=16, prefill_beside_decode=8),
+]
+
+
+def plain(fake, request, prompt):
+    """The yardstick: one token at a time, each from a whole pass over all tokens, without an engine."""
+    backend, tokens = fake.FakeBackend(), list(prompt)
+    table = list(range(backend.num_blocks))
+    while len(tokens) < len(prompt) + request.sampling.max_tokens:
+        part = SequenceSlice(0, len(tokens), 0, table)
+        row = backend.forward(Batch(tokens, [part], [len(tokens) - 1])).numpy()[0]
+        token = sample(row, request.sampling, len(tokens))
+        if token == fake.END:
+            break
+        tokens.append(token)
+    return tokens[len(prompt) :]
+
+
+@st.composite
+def workloads(draw):
+    """Requests whose prompts share beginnings, with drafts that are right, partly right or wrong."""
+    stem = draw(st.lists(st.integers(2, 63), min_size=1, max_size=60))
+    requests = []
+    for id_ in range(draw(st.integers(1, 6))):
+        prompt = stem[: draw(st.integers(1, len(stem)))] + draw(st.lists(st.integers(2, 63), max_size=6))
+        sampling = SamplingParams(
+            max_tokens=draw(st.integers(1, 50)),
+            temperature=draw(st.sampled_from([0.0, 0.8])),
+            top_p=draw(st.sampled_from([1.0, 0.9])),
+            top_k=draw(st.sampled_from([0, 5])),
+            seed=draw(st.integers(0, 3)),
+        )
+        requests.append(
+            (GenerationRequest(id_, pack_tokens(prompt), sampling, salt=draw(st.sampled_from("ab"))), prompt)
+        )
+    return requests
+
+
+def with_draft(draw, request, output):
+    """The request with no draft, or its own output with a few changes as draft."""
+    if draw(st.booleans()):
+        return request
+    draft = list(output)
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(draft)))
+        draft[at : at + draw(st.integers(0, 3))] = draw(st.lists(st.integers(0, 63), max_size=3))
+    return GenerationRequest(
+        request.id, request.prompt, request.sampling, request.salt, draw(st.booleans()), pack_tokens(draft)
+    )
+
+
+def check_lossless(fake, run, draw):
+    """Run a drawn workload in a drawn engine, twice, against the yardstick."""
+    workload = draw(workloads())
+    expected = {request.id: plain(fake, request, prompt) for request, prompt in workload}
+    requests = [with_draft(draw, request, expected[request.id]) for request, _ in workload]
+    longest = max(len(prompt) + request.sampling.max_tokens for request, prompt in workload)
+    blocks = -(-longest // BLOCK_SIZE) + draw(st.sampled_from([0, 2, 40]))
+    engine = Engine(fake.FakeBackend(blocks), fake.FakeTokenizer(), draw(st.sampled_from(BUDGETS)))
+    for _ in ("empty cache", "filled cache"):
+        results = run(engine, *requests)
+        assert {id_: result.tokens for id_, result in results.items()} == expected
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_tokens_depend_on_the_request_alone(fake, run, data):
+    """Drafts, company, memory, chunk sizes, cache and preemption change no token, greedy or sampled."""
+    check_lossless(fake, run, data.draw)
+
+
+def accepting_everything(draft, target):
+    """A broken verification: the whole draft is emitted."""
+    return [*draft, target(len(draft))]
+
+
+def accepting_one_too_many(draft, target):
+    """A broken verification: the first wrong draft token is emitted in place of the target's."""
+    for index, guess in enumerate(draft):
+        if target(index) != guess:
+            return draft[: index + 1]
+    return [*draft, target(len(draft))]
+
+
+def dropping_the_correction(draft, target):
+    """A broken verification: behind a rejected token it goes on with the next row."""
+    emitted = []
+    for index, guess in enumerate(draft):
+        emitted.append(target(index))
+        if emitted[-1] != guess:
+            return [*emitted, target(index + 1)]
+    return [*emitted, target(len(draft))]
+
+
+@pytest.mark.parametrize("broken", [accepting_everything, accepting_one_too_many, dropping_the_correction])
+def test_a_broken_verification_is_noticed(fake, run, monkeypatch, broken):
+    """The property above fails when verification is wrong."""
+    monkeypatch.setattr("warmline.engine.core.verify", broken)
+
+    @settings(deadline=None, max_examples=120, database=None, derandomize=True, phases=[Phase.generate])
+    @given(st.data())
+    def property_(data):
+        check_lossless(fake, run, data.draw)
+
+    with pytest.raises(AssertionError):
+        property_()
+
+
+def test_a_rejected_draft_leaves_no_trace_in_the_cache(fake, run):
+    """Blocks reached only by rejected draft tokens are not shared: a later request computes them."""
+    prompt = list(range(2, 33))
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+    wrong = [5] * 40
+    request = GenerationRequest(1, pack_tokens(prompt), SamplingParams(max_tokens=1), draft=pack_tokens(wrong))
+    run(engine, request)
+    follower = GenerationRequest(2, pack_tokens([*prompt, *wrong]), SamplingParams(max_tokens=8))
+    result = run(engine, follower)[2]
+    assert result.finished.cached_tokens <= len(prompt) // BLOCK_SIZE * BLOCK_SIZE
+    assert result.tokens == plain(fake, follower, [*prompt, *wrong])
+
+
+def requests_for(prompts, temperature, drafts=None):
+    """A request per prompt, with its own seed; drafted if there are drafts."""
+    return [
+        GenerationRequest(
+            id_,
+            pack_tokens(prompt),
+            SamplingParams(max_tokens=24, temperature=temperature, top_p=0.95, seed=100 + id_),
+            speculation=drafts is not None,
+            draft=None if drafts is None else pack_tokens(drafts[id_]),
+        )
+        for id_, prompt in enumerate(prompts)
+    ]
+
+
+def check_backend(make_backend, tokenizer, run, prompts, temperature):
+    """Alone and undrafted, then together and drafted in several engines, then from the cache: the same tokens."""
+    alone = {}
+    for request in requests_for(prompts, temperature):
+        alone.update(run(Engine(make_backend(), tokenizer), request))
+    expected = {id_: result.tokens for id_, result in alone.items()}
+    # Drafts that are right, but for a wrong piece in the middle.
+    drafts = [[*tokens[:9], 7, 7, *tokens[11:], 5] for tokens in expected.values()]
+    for budget in BUDGETS:
+        engine = Engine(make_backend(), tokenizer, budget)
+        for _ in ("empty cache", "filled cache"):
+            results = run(engine, *requests_for(prompts, temperature, drafts))
+            assert {id_: result.tokens for id_, result in results.items()} == expected
+    assert engine.stats().accepted_tokens > sum(map(len, expected.values())) / 2
+    assert engine.stats().cached_tokens > 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("kind", [ReferenceBackend, CpuBackend])
+def test_a_tiny_model_is_lossless(fake, run, make_tiny_model, kind, temperature):
+    """Real attention and matrix products on each backend: speculation, company, chunks and cache change nothing."""
+    config, weights = make_tiny_model(head_dim=32, num_heads=2, num_kv_heads=1)
+    prompts = [[(3 * i * n + i + 2) % 300 + 2 for i in range(10 + 7 * n)] for n in range(8)]
+    check_backend(lambda: kind(config, weights, 40), fake.FakeTokenizer(), run, prompts, temperature)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_the_default_model_is_lossless(run, default_model, edit_records, temperature):
+    """The same for the default model on the cpu backend, over real code."""
+    backend, tokenizer = create_backend(EngineOptions(str(default_model), backend="cpu", kv_memory=1 << 29))
+    prompts = [tokenizer.encode(record.context + record.before)[-600:] for record in edit_records[::27][:8]]
+    check_backend(lambda: backend, tokenizer, run, prompts, temperature)

@@ -1,0 +1,192 @@
+"""The engine process, spoken to over its socket as the gateway does."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from warmline.engine import (
+    CancelRequest,
+    EngineOptions,
+    GenerationRequest,
+    ModelInfo,
+    SamplingParams,
+    pack_tokens,
+    unpack_tokens,
+)
+from warmline.engine.framing import FrameDecoder, encode_frame
+from warmline.engine.messages import FromEngine, StartFailed
+
+DEADLINE = 60.0
+
+
+class Gateway:
+    """The other end of an engine process."""
+
+    def __init__(self, command, model, tokens=1024) -> None:
+        self.socket, theirs = socket.socketpair()
+        self.socket.settimeout(DEADLINE)
+        self.decoder = FrameDecoder(FromEngine)
+        self.messages = []
+        self.tokens = {}
+        self.finished = {}
+        options = msgspec.json.encode(EngineOptions(model=model, kv_memory=tokens)).decode()
+        with theirs:
+            self.process = subprocess.Popen(
+                [*command, str(theirs.fileno()), options], pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE
+            )
+
+    def send(self, message):
+        self.socket.sendall(encode_frame(message))
+
+    def receive(self):
+        """The next message."""
+        while not self.messages:
+            data = self.socket.recv(1 << 16)
+            assert data, "the engine closed its end"
+            self.messages += self.decoder.feed(data)
+        return self.messages.pop(0)
+
+    def until_finished(self, id_):
+        """The tokens of a sequence and how it finished."""
+        while id_ not in self.finished:
+            for event in self.receive().events:
+                self.tokens.setdefault(event.id, []).extend(unpack_tokens(event.tokens))
+                if event.finished:
+                    assert event.id not in self.finished
+                    self.finished[event.id] = event.finished
+        return self.tokens[id_], self.finished[id_]
+
+
+@pytest.fixture
+def start(fake_command):
+    """Start an engine process; it is ended after the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start_process(model="fast", **options):
+            gateway = Gateway(fake_command, model, **options)
+            stack.callback(gateway.process.stderr.close)
+            stack.callback(gateway.process.wait, DEADLINE)
+            stack.callback(gateway.process.kill)
+            stack.callback(gateway.socket.close)
+            return gateway
+
+        yield start_process
+
+
+def replayed(id_, count, prompt=(9, 8, 7), **sampling):
+    """A request that emits so many tokens."""
+    return GenerationRequest(
+        id_,
+        pack_tokens(list(prompt)),
+        SamplingParams(max_tokens=count, **sampling),
+        replay=pack_tokens([10 + i % 50 for i in range(count)]),
+    )
+
+
+def test_the_life_of_an_engine_process(start):
+    """It says what it runs, serves, gives signs of life without spinning, ignores Ctrl-C, and ends by itself."""
+    gateway = start()
+    info = gateway.receive()
+    assert isinstance(info, ModelInfo)
+    assert (info.name, info.backend, info.max_sequence_tokens) == ("fast", "fake", 1024)
+
+    gateway.send(replayed(7, 40))
+    tokens, finished = gateway.until_finished(7)
+    assert (len(tokens), finished.reason) == (40, "length")
+
+    gateway.process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    beats = [gateway.receive() for _ in range(3)]
+    assert all(beat.events == [] and beat.stats.finished == 1 for beat in beats)
+    assert time.monotonic() - began > 0.8
+
+    gateway.socket.close()
+    assert gateway.process.wait(DEADLINE) == 0
+    assert gateway.process.stderr.read() == b""
+
+
+def test_messages_of_megabytes_pass_both_ways(start):
+    """A prompt far larger than the socket's buffer arrives whole, and so does what is said while it comes."""
+    gateway = start(tokens=300_000)
+    gateway.receive()
+    prompt = [2 + i % 60 for i in range(262_144)]
+    gateway.send(replayed(1, 1))
+    gateway.send(GenerationRequest(2, pack_tokens(prompt), SamplingParams(max_tokens=1), draft=pack_tokens(prompt)))
+    _, finished = gateway.until_finished(2)
+    assert (finished.reason, finished.computed_tokens) == ("length", len(prompt))
+
+
+def test_a_gateway_that_does_not_read_makes_the_engine_wait(start):
+    """The engine blocks rather than heap up output; nothing is lost, and it still ends when the socket closes."""
+    gateway = start(tokens=20_000)
+    gateway.receive()
+    gateway.send(replayed(1, 2_000))
+    deadline, before = time.monotonic() + DEADLINE, -1
+    while (used := cpu_ticks(gateway.process.pid)) != before and time.monotonic() < deadline:
+        before = used
+        time.sleep(0.3)
+    gateway.send(replayed(2, 10))
+    tokens, finished = gateway.until_finished(1)
+    assert (len(tokens), finished.reason) == (2_000, "length")
+    gateway.until_finished(2)
+    gateway.send(replayed(3, 2_000))
+    gateway.receive()
+    gateway.socket.close()
+    assert gateway.process.wait(DEADLINE) == 0
+
+
+def cpu_ticks(pid):
+    """Clock ticks that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_a_cancel_does_not_wait_for_the_end_of_a_pass(start):
+    """In the middle of a long prefill the sequence is freed between two layers."""
+    gateway = start("slow", tokens=20_000)
+    gateway.receive()
+    gateway.send(replayed(1, 5, prompt=[9] * 10_000))
+    while gateway.receive().stats.running != 1:  # a heartbeat from within the prefill
+        pass
+    gateway.send(CancelRequest(1))
+    _, finished = gateway.until_finished(1)
+    assert (finished.reason, finished.output_tokens) == ("cancel", 0)
+    gateway.send(replayed(2, 1))
+    gateway.until_finished(2)
+
+
+@pytest.mark.parametrize("model", ["slow", "hanging"])
+def test_it_ends_with_the_socket_whatever_it_is_doing(start, model):
+    """In the middle of a pass and in the middle of loading, a closed socket ends the process."""
+    gateway = start(model, tokens=20_000)
+    if model == "slow":
+        gateway.receive()
+        gateway.send(replayed(1, 5, prompt=[9] * 10_000))
+        gateway.receive()
+    gateway.socket.close()
+    assert gateway.process.wait(DEADLINE) == 0
+
+
+def test_a_start_that_fails_says_why(start):
+    """An unexpected exception while loading reaches the gateway as a sentence, and the log as a traceback."""
+    gateway = start("broken")
+    message = gateway.receive()
+    assert isinstance(message, StartFailed)
+    assert "this fake does not start" in message.message
+    assert gateway.process.wait(DEADLINE) == 1
+    assert b"Traceback" in gateway.process.stderr.read()
+
+
+def test_sigterm_ends_it(start):
+    """A service manager's SIGTERM is obeyed."""
+    gateway = start()
+    gateway.receive()
+    gateway.process.terminate()
+    assert gateway.process.wait(DEADLINE) == -signal.SIGTERM

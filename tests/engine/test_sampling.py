@@ -1,0 +1,115 @@
+"""Choosing the next token: the same as sorting everything, the same in any batch, and fairly distributed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warmline.engine import SamplingParams
+from warmline.engine.sampling import sample, uniform_bits
+
+logit = st.one_of(
+    st.floats(-30, 30, width=32),
+    st.sampled_from([0.0, 1.0, 2.0]),  # many ties
+    st.sampled_from([-math.inf, math.nan]),
+)
+rows = st.lists(logit, min_size=1, max_size=400).map(lambda values: np.array(values, dtype=np.float32))
+params = st.builds(
+    SamplingParams,
+    temperature=st.sampled_from([0.0, 0.1, 0.8, 1.0, 3.0]),
+    top_p=st.sampled_from([1.0, 0.95, 0.5, 0.01]),
+    top_k=st.sampled_from([0, 1, 3, 40]),
+    min_p=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
+    seed=st.integers(0, 2**53 - 1),
+)
+
+
+def by_sorting(row, params, position):
+    """The plain way: sort the whole vocabulary, then filter, then walk the cumulative distribution."""
+    ranked = sorted((id_ for id_ in range(len(row)) if row[id_] > -math.inf), key=lambda id_: (-row[id_], id_))
+    if not ranked:
+        return 0
+    largest = row[ranked[0]]
+    if params.temperature == 0:
+        return ranked[0]
+    floor = np.float32(largest + params.temperature * (math.log(params.min_p) if params.min_p else -math.inf))
+    ranked = [id_ for id_ in ranked if row[id_] >= floor]
+    ranked = ranked[: params.top_k or None]
+    relative = np.exp((row[ranked].astype(np.float64) - float(largest)) / params.temperature)
+    weights = [round(value * 2**34) for value in relative.tolist()]
+    total, kept = sum(weights), 0
+    if params.top_p < 1:
+        mass = 0
+        while mass < params.top_p * total:
+            mass += weights[kept]
+            kept += 1
+        ranked, weights = ranked[:kept], weights[:kept]
+    draw = uniform_bits(params.seed, position) * sum(weights) >> 64
+    for id_, weight in sorted(zip(ranked, weights, strict=True)):
+        if draw < weight:
+            return id_
+        draw -= weight
+    raise AssertionError
+
+
+@settings(deadline=None, max_examples=300)
+@given(rows, params, st.integers(0, 10_000))
+def test_sampling_equals_sorting_the_vocabulary(row, params, position):
+    """Thresholds and partitions choose what the full sort would."""
+    assert sample(row, params, position) == by_sorting(row, params, position)
+
+
+def test_a_large_vocabulary_needs_more_than_the_first_nucleus():
+    """A flat distribution, where top-p keeps thousands of tokens, is cut at the same place as by sorting."""
+    row = np.random.default_rng(1).normal(0, 0.1, 5000).astype(np.float32)
+    for position in range(20):
+        params = SamplingParams(temperature=1.0, top_p=0.9, seed=3)
+        assert sample(row, params, position) == by_sorting(row, params, position)
+
+
+def test_greedy_ties_go_to_the_lowest_id():
+    """Of equal largest logits the first is taken."""
+    assert sample(np.array([1, 5, 5, 2], dtype=np.float32), SamplingParams(), 0) == 1
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("row", "chosen"),
+    [
+        ([math.nan, 1.0, -math.inf], 1),
+        ([0.0, math.inf, math.inf], 1),
+        ([math.nan, math.nan], 0),
+        ([-math.inf, -math.inf], 0),
+    ],
+)
+def test_rows_that_are_not_finite_still_give_a_token(row, chosen, temperature):
+    """NaN is never chosen, infinity is, and a row with nothing in it gives token 0."""
+    assert sample(np.array(row, dtype=np.float32), SamplingParams(temperature=temperature, top_p=0.9), 5) == chosen
+
+
+def test_sampling_follows_the_probabilities():
+    """Over many positions each token comes as often as its softmax says (chi-square, 3 degrees of freedom)."""
+    row = np.log(np.array([0.1, 0.2, 0.3, 0.4], dtype=np.float32))
+    draws = 20_000
+    counts = np.bincount(
+        [sample(row, SamplingParams(temperature=1.0, seed=9), position) for position in range(draws)], minlength=4
+    )
+    expected = draws * np.array([0.1, 0.2, 0.3, 0.4])
+    assert ((counts - expected) ** 2 / expected).sum() < 21  # one in ten thousand
+
+
+def test_the_random_bits_depend_on_seed_and_position():
+    """Neighbouring seeds and positions share no value, and both count."""
+    values = {uniform_bits(seed, position) for seed in range(50) for position in range(50)}
+    assert len(values) == 2500
+    assert uniform_bits(2**53 - 1, 7) == uniform_bits(2**53 - 1, 7)
+
+
+def test_the_row_is_left_as_it_was():
+    """Sampling reads the logits, which other code may still need, and writes nothing."""
+    row = np.array([1, math.nan, 3], dtype=np.float32)
+    row.setflags(write=False)
+    assert sample(row, SamplingParams(temperature=0.5, top_k=2), 1) in (0, 2)

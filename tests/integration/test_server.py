@@ -1,0 +1,230 @@
+"""The service as a person starts, uses, breaks and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from warmline.client import EngineUnavailable, PromptTooLong, RequestError, connect
+
+
+def processes_of(group: int) -> list[str]:
+    """The command lines of the processes of a process group."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] != "Z":
+                found.append((stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+async def until(condition, deadline: float = 10.0) -> None:
+    """Wait for a condition to hold."""
+    give_up = time.monotonic() + deadline
+    while not condition():
+        assert time.monotonic() < give_up, "it did not come true"
+        await asyncio.sleep(0.02)
+
+
+def test_ctrl_c_ends_everything(serve, tiny_model):
+    """After Ctrl-C no process is left, the output has no traceback, and the port is free at once."""
+    with serve("--model", str(tiny_model)) as server:
+        server.interrupt()
+        assert processes_of(server.process.pid) == []
+        assert "Traceback" not in server.output()
+        with socket.socket() as again:
+            again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            again.bind(("127.0.0.1", server.port))
+
+
+def test_the_engine_does_not_outlive_a_killed_gateway(serve, tiny_model):
+    """The engine ends by itself when the gateway is gone."""
+    with serve("--model", str(tiny_model)) as server:
+        engine = server.engine_process()
+        server.process.kill()
+        server.process.wait()
+        deadline = time.monotonic() + 10
+        while Path(f"/proc/{engine}").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not Path(f"/proc/{engine}").exists()
+
+
+def test_a_taken_port_is_said_plainly(scripted_server, tiny_model):
+    """Starting a second server on the same port fails with one clear line."""
+    result = subprocess.run(
+        [sys.executable, "-m", "warmline.realtime.main", "serve", "--model", str(tiny_model)]
+        + ["--port", str(scripted_server.port)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode != 0
+    assert str(scripted_server.port) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", bytes(range(256)) * 20], ids=["empty", "truncated", "garbage"])
+def test_a_file_that_is_no_model_is_said_plainly(tmp_path, content):
+    """`serve` with a broken model file ends with one clear line."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    result = subprocess.run(
+        [sys.executable, "-m", "warmline.realtime.main", "serve", "--model", str(path), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode != 0
+    assert "model.gguf" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+async def test_an_engine_that_dies_ends_its_requests_and_comes_back(serve, tiny_model):
+    """Each running request gets one error; once the engine is back, requests are taken again."""
+    with serve("--model", str(tiny_model), "--backend", "reference") as server:
+        async with connect(server.url) as session:
+            document = await session.open("file:///a", "x = 1\n" * 50)
+            running = [session.complete(document, 6, max_tokens=4000, temperature=1.0, seed=n) for n in range(3)]
+            await asyncio.gather(*(anext(stream) for stream in running))
+            os.kill(server.engine_process(), signal.SIGKILL)
+            for stream in running:
+                with pytest.raises(EngineUnavailable):
+                    await stream.result()
+
+            async def works_again():
+                try:
+                    return await session.complete(document, 6, max_tokens=2).result()
+                except EngineUnavailable:
+                    return None
+
+            give_up = time.monotonic() + 60
+            while await works_again() is None:
+                assert time.monotonic() < give_up
+                await asyncio.sleep(0.2)
+
+
+async def test_a_killed_client_frees_its_sequences(server, edit_records):
+    """When a client is killed in mid-stream its sequences are freed, and another client's stream goes on."""
+    program = (
+        "import asyncio, sys\n"
+        "from warmline.client import connect\n"
+        "async def main():\n"
+        "    async with connect(sys.argv[1]) as session:\n"
+        "        document = await session.open('file:///b', 'def f():\\n')\n"
+        "        streams = [session.complete(document, 9, max_tokens=5000, temperature=1.0) for n in range(3)]\n"
+        "        for stream in streams:\n"
+        "            await anext(stream)\n"
+        "        print('streaming', flush=True)\n"
+        "        await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    async with connect(server.url) as session:
+        document = await session.open("file:///a", edit_records[0].context)
+        mine = session.complete(document, len(document.text), max_tokens=300, seed=1)
+        expected = (await session.complete(document, len(document.text), max_tokens=300, seed=1).result()).text
+        victim = subprocess.Popen([sys.executable, "-c", program, server.url], stdout=subprocess.PIPE, text=True)
+        assert victim.stdout is not None
+        await asyncio.to_thread(victim.stdout.readline)
+        before = server.metric("warmline_engine_forward_passes_total")
+        victim.kill()
+        victim.wait()
+        victim.stdout.close()
+        await until(lambda: server.metric("warmline_requests_running") <= 1)
+        await until(lambda: server.metric("warmline_engine_sequences_running") <= 1)
+        assert server.metric("warmline_engine_forward_passes_total") - before < 300
+        assert (await mine.result()).text == expected
+
+
+async def test_six_thousand_tokens_of_context_complete(server, edit_records):
+    """A long document is used up to the context's size."""
+    text = "".join(record.context + record.before for record in edit_records)
+    async with connect(server.url) as session:
+        document = await session.open("file:///long", text)
+        result = await session.complete(document, len(text), max_tokens=8).result()
+        assert result.receipt.prompt_tokens >= 6000
+        assert result.receipt.output_tokens > 0
+        again = await session.complete(document, len(text), max_tokens=8).result()
+        assert again.text == result.text
+        assert again.receipt.cached_tokens >= 5900
+
+
+async def test_an_edit_that_cannot_fit_names_both_numbers(server):
+    """A range larger than the context is refused with what it needs and what there is."""
+    text = "value = compute(1, 2, 3)\n" * 4000
+    async with connect(server.url) as session:
+        document = await session.open("file:///huge", text)
+        with pytest.raises(PromptTooLong) as error:
+            await session.edit(document, (0, len(text)), "rename value").result()
+        numbers = [int(word.strip(",.")) for word in str(error.value).split() if word.strip(",.").isdigit()]
+        assert len(numbers) >= 2
+        assert max(numbers) > session.context_length >= min(numbers)
+        assert (await session.complete(document, 10, max_tokens=2).result()).receipt.output_tokens > 0
+
+
+async def test_hops_sum_to_the_end_to_end_time(server):
+    """Each hop of a result is measured, none is negative, and their sum is the time it took."""
+    async with connect(server.url) as session:
+        document = await session.open("file:///t", "def add(a, b):\n    return ")
+        result = await session.complete(document, len(document.text), max_tokens=16).result()
+        hops = result.timing.hops
+        assert min(hops.values()) >= 0
+        assert sum(hops.values()) == result.timing.end_to_end
+        assert result.timing.engine_step > 0
+        assert result.ttft is not None
+        assert 0 < result.ttft <= result.timing.end_to_end
+
+
+async def test_replay_needs_the_servers_leave(serve, tiny_model):
+    """A server that was not started with --allow-replay refuses it."""
+    with serve("--model", str(tiny_model), "--backend", "reference") as server:
+        async with connect(server.url) as session:
+            document = await session.open("file:///a", "x\n")
+            with pytest.raises(RequestError, match="replay"):
+                await session.complete(document, 0, replay="y").result()
+
+
+async def test_other_api_keys_do_not_see_what_is_cached(serve, tiny_model):
+    """Prefix reuse is per API key: another key's receipt shows no cached tokens."""
+    with serve(
+        "--model", str(tiny_model), "--backend", "reference", "--api-key", "one", "--api-key", "two"
+    ) as server:
+        text = "def f(a, b):\n    return a + b\n" * 30
+        cached = []
+        for key in ("one", "one", "two"):
+            async with connect(server.url, token=key) as session:
+                document = await session.open("file:///a", text)
+                result = await session.complete(document, len(text), max_tokens=2).result()
+                cached.append(result.receipt.cached_tokens)
+        assert cached[0] == 0
+        assert cached[1] > 0
+        assert cached[2] == 0
+
+
+def test_bench_engine_writes_its_figures(tiny_model, tmp_path):
+    """`warmline bench engine --json` writes the keys that others read."""
+    path = tmp_path / "bench.json"
+    subprocess.run(
+        [sys.executable, "-m", "warmline.realtime.main", "bench", "engine", "--model", str(tiny_model)]
+        + ["--json", str(path), "--repeats", "2"],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    figures = json.loads(path.read_text())
+    assert figures["model_path"] == str(tiny_model)
+    assert figures["threads"] >= 1
+    assert figures["prefill_tokens_per_second"]["512"] > 0
+    assert figures["decode_tokens_per_second"] > 0
+    assert set(figures["pass_tokens_per_second"]) == {"1", "2", "4", "8", "16", "32", "64"}
+    assert set(figures["depths"]) == {"512", "4000"}

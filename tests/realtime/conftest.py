@@ -1,0 +1,312 @@
+"""A scripted engine, a server over it on a free port, and a bare client that speaks the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any, Self, TypeVar
+
+import pytest
+from hypothesis import settings
+from warmline.engine import (
+    DraftCount,
+    EngineHandle,
+    EngineStats,
+    Finished,
+    GenerationRequest,
+    ModelInfo,
+    OnEvent,
+    SequenceEvent,
+    Tokenizer,
+    load_tokenizer,
+    pack_tokens,
+)
+from warmline.realtime.protocol import (
+    MSGPACK,
+    Accepted,
+    Delta,
+    Done,
+    Error,
+    Hello,
+    Open,
+    Ops,
+    ServerMessage,
+    Welcome,
+    client_codec,
+)
+from warmline.realtime.server import GatewayServer, ServerConfig
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as websockets_connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+settings.register_profile("untimed", deadline=None)  # the cores of a test machine are shared
+settings.load_profile("untimed")
+
+DEADLINE = 10.0
+
+_Message = TypeVar("_Message")
+
+
+class ScriptedEngine(EngineHandle):
+    """Plays given pieces of text, one a loop turn, and does as it is told.
+
+    Attributes:
+        scripts: what the next requests get; ``default`` once they are used up.
+        reason: how a script ends.
+        paused: nothing is emitted while this is set.
+        requests: what was submitted.
+        cancelled: the ids of sequences that were cancelled.
+    """
+
+    def __init__(self) -> None:
+        self.model = ModelInfo("scripted", "none", 8192, "scripted", "", 1, 8192)
+        self.stats = EngineStats(blocks_total=10)
+        self.scripts: deque[Iterable[str]] = deque()
+        self.default: Iterable[str] = ("hello", " world")
+        self.reason: Any = "stop"
+        self.paused = False
+        self.requests: list[GenerationRequest] = []
+        self.cancelled: list[int] = []
+        self.closed = False
+        self.beat = 0.0
+        self._ids = itertools.count(1)
+        self._live: dict[int, OnEvent] = {}
+        self._players: set[asyncio.Task[None]] = set()
+
+    @property
+    def running(self) -> int:
+        """How many sequences have not ended."""
+        return len(self._live)
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        self.closed = True
+        self.fail("the engine was closed")
+        for player in list(self._players):
+            player.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await player
+
+    def submit(self, request: GenerationRequest, on_event: OnEvent) -> None:
+        self.requests.append(request)
+        self._live[request.id] = on_event
+        script = self.scripts.popleft() if self.scripts else self.default
+        player = asyncio.get_running_loop().create_task(self._play(request.id, script, time.monotonic_ns()))
+        self._players.add(player)
+        player.add_done_callback(self._players.discard)
+
+    def cancel(self, sequence: int) -> None:
+        if sequence in self._live:
+            self.cancelled.append(sequence)
+            asyncio.get_running_loop().call_soon(self._end, sequence, Finished("cancel"))
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    @property
+    def heartbeat_age(self) -> float:
+        return self.beat
+
+    def fail(self, message: str) -> None:
+        """Die: every running sequence gets its error."""
+        for sequence in list(self._live):
+            self._end(sequence, Finished("error", error_code="engine_unavailable", error=message))
+        self.beat = math.inf
+
+    def emit(self, sequence: int, text: str) -> None:
+        """Say something out of turn."""
+        self._live[sequence](SequenceEvent(sequence, text, pack_tokens([1])))
+
+    def _end(self, sequence: int, finished: Finished, text: str = "") -> None:
+        on_event = self._live.pop(sequence, None)
+        if on_event is not None:
+            on_event(SequenceEvent(sequence, text, b"", finished))
+
+    async def _play(self, sequence: int, script: Iterable[str], received: int) -> None:
+        tokens = 0
+        for piece in script:
+            await asyncio.sleep(0)
+            while self.paused:
+                await asyncio.sleep(0.002)
+            if sequence not in self._live:
+                return
+            tokens += 1
+            self.emit(sequence, piece)
+        await asyncio.sleep(0)
+        now = time.monotonic_ns()
+        self._end(
+            sequence,
+            Finished(
+                self.reason,
+                prompt_tokens=7,
+                cached_tokens=4,
+                computed_tokens=3,
+                output_tokens=tokens,
+                forward_passes=tokens,
+                drafts=(DraftCount("edit_cursor", 5, 2),),
+                received_ns=received,
+                queue_ns=1000,
+                prefill_ns=2000,
+                first_token_ns=3000,
+                step_ns=now - received - 6000,
+                sent_ns=now,
+                error_code="internal_error" if self.reason == "error" else "",
+                error="it broke" if self.reason == "error" else "",
+            ),
+        )
+
+
+class Wire:
+    """A client that shows every message."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        assert connection.subprotocol is not None
+        self.connection = connection
+        self.codec = client_codec(connection.subprotocol)
+
+    async def send(self, *messages: object) -> None:
+        for message in messages:
+            await self.raw(self.codec.encode(message))
+
+    async def raw(self, frame: bytes) -> None:
+        """Send a frame of the subprotocol's type."""
+        await self.connection.send(frame, text=self.codec.text)
+
+    async def frame(self) -> bytes:
+        async with asyncio.timeout(DEADLINE):
+            frame = await self.connection.recv()
+        return frame.encode() if isinstance(frame, str) else frame
+
+    async def receive(self) -> ServerMessage:
+        frame = await self.frame()
+        return self.codec.decode(frame.decode() if self.codec.text else frame)
+
+    async def until(self, kind: type[_Message]) -> _Message:
+        """The next message of a kind; the others are dropped."""
+        while True:
+            message = await self.receive()
+            if isinstance(message, kind):
+                return message
+
+    async def hello(self, token: str | None = None) -> Welcome:
+        await self.send(Hello(token, "tests"))
+        return await self.until(Welcome)
+
+    async def open(self, text: str, document: str = "file:///a", language: str = "python") -> None:
+        await self.send(Open(document, 1, language, text))
+
+    async def ended(self) -> tuple[list[Any], Done | Error]:
+        """Everything of one request: its texts or operations, and its terminal frame."""
+        parts: list[Any] = []
+        while True:
+            message = await self.receive()
+            match message:
+                case Delta():
+                    parts.append(message.text)
+                case Ops():
+                    parts.extend(message.operations)
+                case Done() | Error():
+                    return parts, message
+                case Accepted():
+                    pass
+                case _:
+                    raise AssertionError(f"unexpected {message}")
+
+    async def closed(self) -> tuple[int | None, str | None]:
+        """Wait until the server has closed the socket; its code and reason."""
+        async with asyncio.timeout(DEADLINE):
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    await self.connection.recv()
+        return self.connection.close_code, self.connection.close_reason
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.connection.close()
+
+
+@pytest.fixture
+def engine() -> ScriptedEngine:
+    return ScriptedEngine()
+
+
+@pytest.fixture(scope="session")
+def tokenizer(default_model: Any) -> Tokenizer:
+    """The default model's tokenizer."""
+    return load_tokenizer(default_model)
+
+
+@pytest.fixture
+async def serve(
+    engine: ScriptedEngine, tokenizer: Tokenizer
+) -> AsyncIterator[Callable[..., Awaitable[GatewayServer]]]:
+    """Start a server over the scripted engine, configured by keywords."""
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(engine.close)
+
+        async def start(**config: Any) -> GatewayServer:
+            return await stack.enter_async_context(GatewayServer(engine, tokenizer, ServerConfig(port=0, **config)))
+
+        yield start
+
+
+@pytest.fixture
+async def dial() -> AsyncIterator[Callable[..., Awaitable[Wire]]]:
+    """Connect to a server and, unless told otherwise, say hello."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def dial(
+            server: GatewayServer, subprotocol: str = MSGPACK, *, hello: bool = True, **options: Any
+        ) -> Wire:
+            connection = await websockets_connect(
+                server.url, subprotocols=[Subprotocol(subprotocol)], compression=None, proxy=None, **options
+            )
+            wire = await stack.enter_async_context(Wire(connection))
+            if hello:
+                await wire.hello()
+            return wire
+
+        yield dial
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
+    """Wait for a condition."""
+
+    async def until(condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while not condition():
+                await asyncio.sleep(0.002)
+
+    return until
+
+
+@pytest.fixture
+def http() -> Callable[..., Awaitable[tuple[int, str]]]:
+    """Send a plain request."""
+
+    async def http(
+        server: GatewayServer, path: str, *headers: str, method: str = "GET", host: str = "localhost"
+    ) -> tuple[int, str]:
+        """The status and body of a plain request."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        lines = [f"{method} {path} HTTP/1.1", *([f"Host: {host}"] if host else []), *headers, "", ""]
+        writer.write("\r\n".join(lines).encode())
+        async with asyncio.timeout(10):
+            answer = (await reader.read()).decode()
+        writer.close()
+        await writer.wait_closed()
+        head, _, body = answer.partition("\r\n\r\n")
+        return int(head.split()[1]), body
+
+    return http

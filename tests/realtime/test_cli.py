@@ -1,0 +1,219 @@
+"""The command line: options, exit codes, and one clear line for whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from warmline.realtime import request_commands
+from warmline.realtime.cli import parse_size, run
+from warmline.realtime.doctor import Finding
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "app.py"
+    path.write_text("one\ntwo\n")
+    return path
+
+
+@pytest.fixture
+def unused_url() -> str:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return f"ws://127.0.0.1:{unused.getsockname()[1]}"
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was said on stderr, which must be one line; stdout must be empty."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("warmline: ") and err.endswith("\n") and err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("bogus", "No such command"),
+        ("serve --port 99999", "less than or equal to 65535"),
+        ("serve --kv-memory lots", "'lots' is no size; write one like 512MiB"),
+        ("serve --backend abacus", "abacus"),
+        ("edit app.py", "instruction"),
+        ("edit app.py x", "--lines"),
+        ("edit app.py x --lines one", "'one' is not FIRST:LAST"),
+        ("complete app.py", "'app.py' is not FILE:LINE:COLUMN"),
+        ("complete app.py:1:1 --temperature -1", "greater than or equal to 0"),
+        ("model", "Missing command"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    """What was wrong, and where to read how it is right."""
+    assert run(arguments.split()) == 2
+    line = one_line(capsys)
+    assert message in line and line.endswith("(see warmline --help)\n")
+
+
+def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands are listed."""
+    assert run([]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("serve", "complete", "edit", "model", "doctor", "bench"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("edit missing.py x --lines 1:1", "can't read missing.py: No such file"),
+        ("edit {file} x --lines 2:9", "has lines 1 to 3; 2:9"),
+        ("complete {file}:1:9", "has 3 characters; the column can be 1 to 4, not 9"),
+        ("complete {file}:1:1", "nothing listens there. Start the service with `warmline serve`"),
+        ("complete {file}:1:1 --url http://x", "is no WebSocket URL"),
+        ("complete {file}:1:1 --replay missing.txt", "can't read missing.txt"),
+        ("model fetch bogus", "no model named bogus: known are smollm2-135m"),
+        ("serve --model missing.gguf --port 0", "no model at missing.gguf"),
+        ("serve --adapter missing.safetensors --model {file} --port 0", "no adapter at missing.safetensors"),
+        ("serve --host 0.0.0.0 --model {file} --port 0", "--api-key"),
+        ("bench engine --json missing/figures.json", "there is no folder"),
+    ],
+)
+def test_a_failure_is_one_line_and_exit_code_1(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    file: Path,
+    unused_url: str,
+    arguments: str,
+    message: str,
+) -> None:
+    """What is wrong and what to do about it, without a traceback."""
+    monkeypatch.chdir(file.parent)
+    monkeypatch.setenv("WARMLINE_URL", unused_url)
+    assert run(arguments.format(file=file).split()) == 1
+    assert message in one_line(capsys)
+
+
+def test_a_port_that_is_taken_is_noticed_before_the_model_loads(
+    capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    """It is said at once which port, and how to choose another."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(["serve", "--port", str(port), "--model", str(file)]) == 1
+    assert f"127.0.0.1:{port} is in use already" in one_line(capsys)
+
+
+def test_ctrl_c_is_exit_code_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
+    """No traceback, whatever ran."""
+
+    async def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(request_commands, "complete", interrupted)
+    assert run(["complete", f"{file}:1:1"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1GiB", 1 << 30), ("1g", 1 << 30), ("512 MiB", 512 << 20), ("1.5k", 1536), ("100", 100), ("7B", 7)],
+)
+def test_sizes(text: str, size: int) -> None:
+    """Units are powers of 1,024, with or without i and B."""
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "GiB", "1XB", "1e3"])
+def test_what_is_no_size(text: str) -> None:
+    """The error shows how one is written."""
+    with pytest.raises(typer.BadParameter, match="512MiB"):
+        parse_size(text)
+
+
+def test_places_and_lines() -> None:
+    """File names may hold colons; one line is a range, too."""
+    assert request_commands.parse_place("C:\\a.py:12:3") == (Path("C:\\a.py"), 12, 3)
+    assert request_commands.parse_lines("10:24") == (10, 24)
+    assert request_commands.parse_lines("7") == (7, 7)
+    for wrong in ("1:", ":1", "", "a:b", "-1:2"):
+        with pytest.raises(ValueError, match="FIRST:LAST"):
+            request_commands.parse_lines(wrong)
+
+
+def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what they are and where."""
+    assert run(["model", "list"]) == 0
+    assert "smollm2-135m (default): SmolLM2-135M-Instruct" in capsys.readouterr().out
+
+
+def test_fetching_a_model_that_is_here_prints_its_path(
+    capsys: pytest.CaptureFixture[str], default_model: Path
+) -> None:
+    """So that scripts can use it."""
+    assert run(["model", "fetch"]) == 0
+    assert capsys.readouterr().out == f"{default_model}\n"
+
+
+@pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("missing", 1)])
+def test_doctor_fails_if_something_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, state: str, code: int
+) -> None:
+    """A note is no failure."""
+    monkeypatch.setattr("warmline.realtime.doctor.examine", lambda: [Finding("torch", state, "text")])
+    assert run(["doctor"]) == code
+    assert "torch" in capsys.readouterr().out
+
+
+def test_help_is_quick() -> None:
+    """It loads neither torch nor the server."""
+    code = (
+        "import sys; from warmline.realtime.cli import run; run([]);"
+        "print([name for name in ('torch', 'numpy', 'rich', 'websockets', 'tokenizers') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.endswith("[]\n")
+
+
+def test_missing_packages_are_named_with_what_to_install() -> None:
+    """Plain `pip install warmline` has the SDK only."""
+    code = "import sys; sys.modules['typer'] = None; from warmline.realtime.main import main; main()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "needs the package typer" in result.stderr and 'pip install "warmline[serve]"' in result.stderr
+
+
+def test_a_reader_that_goes_away_is_no_crash() -> None:
+    """As in `warmline ... | head -0`."""
+    command = [sys.executable, "-m", "warmline.realtime.main", "model", "list"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (1, "")
+
+
+def test_ctrl_c_while_waiting_for_a_server(file: Path) -> None:
+    """A server that says nothing is given up at once, with 130 and without a traceback."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        url = f"ws://127.0.0.1:{mute.getsockname()[1]}"
+        command = [sys.executable, "-m", "warmline.realtime.main", "complete", f"{file}:1:1", "--url", url]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        connection, _ = mute.accept()
+        with connection, process:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "")

@@ -1,0 +1,292 @@
+"""A socket from hello to its end, with clients that behave, misbehave, vanish and don't read."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import socket
+import struct
+
+import pytest
+from warmline.realtime.limits import Limits
+from warmline.realtime.protocol import (
+    JSON,
+    MSGPACK,
+    SUBPROTOCOLS,
+    Accepted,
+    Cancel,
+    Change,
+    Complete,
+    Delta,
+    Done,
+    Edit,
+    Error,
+    ErrorCode,
+    Hello,
+    Nack,
+    Open,
+    Ping,
+    Pong,
+    TextEdit,
+)
+from warmline.realtime.text import apply_operations
+
+both = pytest.mark.parametrize("subprotocol", SUBPROTOCOLS)
+URI = "file:///a"
+
+
+@both
+async def test_hello_is_welcomed(serve, dial, subprotocol):
+    """The welcome says who serves, with which model and limits."""
+    wire = await dial(await serve(), subprotocol, hello=False)
+    welcome = await wire.hello()
+    assert welcome.server.startswith("warmline/")
+    assert (welcome.model, welcome.context_length) == ("scripted", 8192)
+    assert (welcome.max_document_bytes, welcome.max_requests) == (4 << 20, 64)
+    assert len(welcome.session) == 16
+
+
+@both
+async def test_a_completion_streams(serve, dial, subprotocol):
+    """Accepted, deltas, done; then the next request on the same socket."""
+    wire = await dial(await serve(), subprotocol)
+    await wire.open("x = 1\n")
+    for request in (1, 2):
+        await wire.send(Complete(request, URI, 1, 6))
+        texts, done = await wire.ended()
+        assert ("".join(texts), done.request, done.reason) == ("hello world", request, "stop")
+
+
+@both
+async def test_an_edit_streams_operations(serve, dial, engine, subprotocol):
+    """In UTF-16 units over the range, after a change of the document."""
+    engine.scripts.append(["a = '🎉'\n", "b = 3"])
+    wire = await dial(await serve(), subprotocol)
+    await wire.open("a = '🎉'\nb = 2\n")
+    await wire.send(Change(URI, 1, 2, [TextEdit(0, 0, "# 🎈\n")]), Edit(1, URI, 2, 5, 20, "three"))
+    operations, done = await wire.ended()
+    assert done.reason == "stop"
+    assert apply_operations("a = '🎉'\nb = 2\n", operations) == "a = '🎉'\nb = 3\n"
+
+
+@both
+async def test_bad_messages_are_answered_and_the_connection_goes_on(serve, dial, subprotocol):
+    """Each with its code, with the request's id where it can be read."""
+    wire = await dial(await serve(), subprotocol)
+    codec = wire.codec
+    for frame, code, request in (
+        (b"\xc1" if not codec.text else b"{", ErrorCode.MALFORMED_MESSAGE, None),
+        (codec.encode({"a": 1}), ErrorCode.MALFORMED_MESSAGE, None),
+        (codec.encode([99]), ErrorCode.UNKNOWN_MESSAGE, None),
+        (codec.encode([6, 4, URI]), ErrorCode.INVALID_MESSAGE, 4),
+        (codec.encode(Hello()), ErrorCode.HELLO_REQUIRED, None),
+        (codec.encode(Complete(5, URI, 1, 0)), ErrorCode.UNKNOWN_DOCUMENT, 5),
+    ):
+        await wire.raw(frame)
+        error = await wire.receive()
+        assert isinstance(error, Error)
+        assert (error.code, error.request) == (code, request)
+    await wire.send(Change(URI, 1, 2, []))
+    assert isinstance(await wire.receive(), Nack)
+    await wire.send(Ping(1))
+    assert isinstance(await wire.receive(), Pong)
+
+
+async def test_a_bad_message_does_not_end_the_request_that_it_names(serve, dial, engine):
+    """The error comes without the id while that request runs."""
+    engine.paused = True
+    wire = await dial(await serve())
+    await wire.open("x")
+    await wire.send(Complete(4, URI, 1, 0))
+    assert isinstance(await wire.receive(), Accepted)
+    await wire.raw(wire.codec.encode([6, 4, URI]))
+    assert (await wire.receive()).request is None
+    engine.paused = False
+    assert (await wire.ended())[1].request == 4
+
+
+async def test_a_client_that_speaks_nonsense_is_closed(serve, dial):
+    """After sixteen bad messages in a row; one good message starts the count anew."""
+    wire = await dial(await serve())
+    for _ in range(2):
+        for _ in range(15):
+            await wire.raw(b"\xc1")
+            assert isinstance(await wire.receive(), Error)
+        await wire.send(Ping(1))
+        assert isinstance(await wire.receive(), Pong)
+    for _ in range(16):
+        await wire.raw(b"\xc1")
+    assert await wire.closed() == (1008, "16 bad messages in a row")
+
+
+@pytest.mark.parametrize("hello", [True, False], ids=["after hello", "before hello"])
+@pytest.mark.parametrize(("subprotocol", "frame"), [(MSGPACK, "[13,1]"), (JSON, b"\x92\x0d\x01")])
+async def test_a_frame_of_the_wrong_type_closes(serve, dial, subprotocol, frame, hello):
+    """With an error first, then 1003."""
+    wire = await dial(await serve(), subprotocol, hello=hello)
+    await wire.connection.send(frame)
+    error = await wire.receive()
+    assert (error.code, error.request) == (ErrorCode.WRONG_FRAME_TYPE, None)
+    assert (await wire.closed())[0] == 1003
+
+
+async def test_without_hello_the_socket_is_closed(serve, dial):
+    """After the time limit, whatever else was sent."""
+    wire = await dial(await serve(limits=Limits(hello_timeout=0.2)), hello=False)
+    await wire.send(Ping(1))
+    error = await wire.receive()
+    assert error.code == ErrorCode.HELLO_REQUIRED
+    assert await wire.closed() == (4408, "no hello in time")
+
+
+async def test_hello_may_come_late(serve, dial):
+    """A message before hello is refused, and hello still works."""
+    wire = await dial(await serve(), hello=False)
+    await wire.send(Open(URI, 1, "", "x"))
+    assert (await wire.receive()).code == ErrorCode.HELLO_REQUIRED
+    await wire.hello()
+    await wire.send(Complete(1, URI, 1, 0))
+    assert (await wire.receive()).code == ErrorCode.UNKNOWN_DOCUMENT
+
+
+async def test_a_frame_that_is_too_big_closes_only_its_socket(serve, dial):
+    """100 MB are refused with 1009 when they are announced, and another client doesn't notice."""
+    server = await serve()
+    other, wire = await dial(server), await dial(server)
+    mask = bytes(4)
+    wire.connection.transport.write(struct.pack(">BBQ", 0x82, 0x80 | 127, 100_000_000) + mask + bytes(1000))
+    assert (await wire.closed())[0] == 1009
+    await other.send(Ping(1))
+    assert isinstance(await other.receive(), Pong)
+
+
+async def test_a_document_of_the_largest_size_is_taken(serve, dial):
+    """The frame limit leaves room for it, even where JSON spells its characters out."""
+    wire = await dial(await serve(limits=Limits(max_document_bytes=100_000)), JSON)
+    text = '"\\\n' * 33_000
+    await wire.open(text)
+    await wire.send(Complete(1, URI, 1, len(text)))
+    assert (await wire.ended())[1].reason == "stop"
+
+
+async def test_a_client_that_vanishes_frees_its_sequences_at_once(serve, dial, engine, until, caplog):
+    """Another client's stream goes on undisturbed, and nothing is logged as a failure."""
+    engine.default = itertools.repeat("x")
+    server = await serve()
+    victim, other = await dial(server), await dial(server)
+    await victim.open("x")
+    await victim.send(*(Complete(request, URI, 1, 0) for request in range(3)))
+    await victim.until(Delta)
+    engine.scripts.append(["y"] * 300)
+    await other.open("x")
+    await other.send(Complete(1, URI, 1, 0))
+    await other.until(Delta)
+    with caplog.at_level(logging.DEBUG):
+        victim.connection.transport.abort()
+        await until(lambda: len(engine.cancelled) == 3)
+    texts, done = await other.ended()
+    assert "y" + "".join(texts) == "y" * 300
+    assert done.reason == "stop"
+    assert engine.running == 0
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_cancel_ends_a_stream(serve, dial, engine):
+    """One terminal frame, and the sequence is freed."""
+    engine.default = itertools.repeat("x")
+    wire = await dial(await serve())
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await wire.until(Delta)
+    await wire.send(Cancel(1))
+    assert (await wire.until(Done)).reason == "cancel"
+    assert engine.running == 0
+
+
+async def test_an_engine_that_dies_ends_requests_not_connections(serve, dial, engine):
+    """The request gets its error, and the socket still answers."""
+    engine.default = itertools.repeat("x")
+    wire = await dial(await serve())
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await wire.until(Delta)
+    engine.fail("the engine process ended")
+    error = await wire.until(Error)
+    assert (error.request, error.code, error.retryable) == (1, ErrorCode.ENGINE_UNAVAILABLE, True)
+    await wire.send(Ping(1))
+    assert isinstance(await wire.receive(), Pong)
+
+
+async def test_a_delta_costs_at_most_seven_bytes(serve, dial, engine):
+    """Counted in frames as they come, with the WebSocket header."""
+    pieces = ["a", "é", "x" * 31, "y" * 32, "z" * 100]
+    engine.scripts.append(pieces)
+    wire = await dial(await serve())
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    assert isinstance(await wire.receive(), Accepted)
+    for piece in pieces:
+        assert 2 + len(await wire.frame()) - len(piece.encode()) <= 7
+
+
+async def test_small_frames_are_not_delayed(serve, dial):
+    """Nagle's algorithm is off."""
+    server = await serve()
+    await dial(server)
+    (connection,) = server._server.connections
+    sock = connection.transport.get_extra_info("socket")
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
+def narrow_socket(port: int) -> socket.socket:
+    """A connected socket that takes in little that isn't read."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(("127.0.0.1", port))
+    return sock
+
+
+async def test_what_a_slow_reader_missed_comes_merged(serve, dial, engine, until):
+    """Nothing is lost or reordered, in fewer frames than there were pieces."""
+    pieces = [f"{number:05}-" + "x" * 60 for number in range(10_000)]
+    engine.scripts.append(pieces)
+    server = await serve(limits=Limits(write_high_water=8192))
+    wire = await dial(server, sock=narrow_socket(server.port), max_queue=1, max_size=None)
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await until(lambda: bool(engine.requests) and engine.running == 0)
+    texts, done = await wire.ended()
+    assert "".join(texts) == "".join(pieces)
+    assert done.reason == "stop"
+    assert len(texts) < len(pieces) / 2
+    await wire.send(Ping(1))
+    assert isinstance(await wire.receive(), Pong)
+
+
+async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
+    """Its requests are cancelled when the bound is reached; it may come again (1013)."""
+    engine.default = itertools.repeat("x" * 1000)
+    server = await serve(limits=Limits(write_high_water=8192, max_unsent_bytes=100_000))
+    other = await dial(server)
+    wire = await dial(server, sock=narrow_socket(server.port), max_queue=1)
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0), Complete(2, URI, 1, 0))
+    await until(lambda: len(engine.cancelled) == 2)
+    with pytest.raises(Exception, match="1013"):
+        await wire.until(Done)
+    assert await wire.closed() == (1013, "the client reads too slowly")
+    await other.send(Ping(1))
+    assert isinstance(await other.receive(), Pong)
+    assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+
+
+async def test_a_flood_of_messages_lets_others_through(serve, dial):
+    """Thousands of buffered pings of one client don't starve another."""
+    server = await serve()
+    flood, other = await dial(server), await dial(server)
+    await asyncio.gather(*(flood.send(Ping(number)) for number in range(3000)))
+    await other.send(Ping(1))
+    assert isinstance(await other.receive(), Pong)
+    for number in range(3000):
+        assert (await flood.receive()).sent == number

@@ -1,0 +1,176 @@
+"""A document mirrors what the client has, or says why not and stays as it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.realtime.document import Document, apply_edits
+from warmline.realtime.errors import Refused
+from warmline.realtime.limits import Limits
+from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
+from warmline.realtime.text import content_hash, utf16_length
+
+LIMITS = Limits()
+TEXTS = st.text(st.sampled_from("ab\r\né漢\u2028🎉👩‍💻"), max_size=30)
+
+
+def opened(text: str, limits: Limits = LIMITS) -> Document:
+    return Document(Open("file:///a", 1, "python", text), limits)
+
+
+def change(*edits: TextEdit, base: int = 1, version: int = 2, **fields: int) -> Change:
+    return Change("file:///a", base, version, list(edits), **fields)
+
+
+def units(text: str) -> list[bytes]:
+    """The UTF-16 code units of a text, the simplest model of what offsets count."""
+    encoded = text.encode("utf-16-le")
+    return [encoded[at : at + 2] for at in range(0, len(encoded), 2)]
+
+
+def from_units(code_units: list[bytes]) -> str | None:
+    try:
+        return b"".join(code_units).decode("utf-16-le")
+    except UnicodeDecodeError:
+        return None
+
+
+@st.composite
+def texts_and_edits(draw: st.DrawFn) -> tuple[str, list[TextEdit], str | None]:
+    """A text, edits with any offsets inside it, and what must come of them (None: they must be refused)."""
+    text = draw(TEXTS)
+    edits = []
+    current: list[bytes] = units(text)
+    for _ in range(draw(st.integers(0, 12))):
+        start = draw(st.integers(0, len(current)))
+        end = draw(st.integers(start, len(current)))
+        edit = TextEdit(start, end, draw(TEXTS))
+        edits.append(edit)
+        if from_units(current[:start]) is None or from_units(current[end:]) is None:
+            return text, edits, None
+        current[start:end] = units(edit.text)
+    return text, edits, from_units(current)
+
+
+@given(texts_and_edits())
+def test_edits_apply_as_on_code_units(case):
+    """Edits give what splicing a list of UTF-16 units gives; one that splits a character is refused."""
+    text, edits, expected = case
+    document = opened(text)
+    if expected is None:
+        with pytest.raises(Refused) as refusal:
+            document.change(change(*edits), LIMITS)
+        assert refusal.value.code == ErrorCode.INVALID_RANGE
+        assert (document.text, document.version) == (text, 1)
+    else:
+        document.change(change(*edits, length=utf16_length(expected), hash=content_hash(expected)), LIMITS)
+        assert (document.text, document.version) == (expected, 2)
+        assert document.length == utf16_length(expected)
+
+
+@given(TEXTS, st.data())
+def test_ranges_become_string_indices(text, data):
+    """A range of UTF-16 offsets names the same text as the string indices it becomes."""
+    document = opened(text)
+    first = data.draw(st.integers(0, len(text)))
+    last = data.draw(st.integers(first, len(text)))
+    assert document.range(utf16_length(text[:first]), utf16_length(text[:last])) == (first, last)
+    assert document.index(utf16_length(text[:last])) == last
+
+
+def test_a_replace_all_of_thousands_of_edits_is_applied():
+    """Many edits in either order give what replacing them all at once gives."""
+    text = "let x = 🎉;\n" * 5000
+    width = utf16_length("let x = 🎉;\n")
+    ascending = [TextEdit(line * (width + 2), line * (width + 2) + 3, "const") for line in range(5000)]
+    descending = [TextEdit(line * width, line * width + 3, "const") for line in reversed(range(5000))]
+    expected = text.replace("let", "const"), utf16_length(text) + 10_000
+    assert apply_edits(text, utf16_length(text), ascending) == expected
+    assert apply_edits(text, utf16_length(text), descending) == expected
+
+
+@pytest.mark.parametrize(
+    ("edits", "named"),
+    [
+        ([TextEdit(0, 5, "")], "edit 0: the range 0..5 is outside"),
+        ([TextEdit(3, 2, "")], "edit 0: the range 3..2 is reversed"),
+        ([TextEdit(2, 2, "")], "edit 0: offset 2 lies inside a surrogate pair"),
+        ([TextEdit(0, 2, "")], "edit 0: offset 2 lies inside a surrogate pair"),
+        ([TextEdit(0, 1, ""), TextEdit(4, 4, "")], "edit 1: the range 4..4 is outside"),
+    ],
+)
+def test_a_bad_edit_is_named_and_nothing_is_changed(edits, named):
+    """The refusal says which edit was wrong and how, and edits before it have no effect."""
+    document = opened("a🎉b")
+    with pytest.raises(Refused, match=named) as refusal:
+        document.change(change(*edits), LIMITS)
+    assert refusal.value.code == ErrorCode.INVALID_RANGE
+    assert (document.text, document.version, document.length) == ("a🎉b", 1, 4)
+
+
+@pytest.mark.parametrize(("start", "end"), [(3, 2), (0, 5), (5, 5), (2, 3), (0, 2)])
+def test_a_bad_range_is_refused(start, end):
+    """Reversed, outside, or cutting a surrogate pair."""
+    with pytest.raises(Refused) as refusal:
+        opened("a🎉b").range(start, end)
+    assert refusal.value.code == ErrorCode.INVALID_RANGE
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"base": 0}, ErrorCode.STALE_VERSION),
+        ({"base": 2, "version": 3}, ErrorCode.STALE_VERSION),
+        ({"version": 1}, ErrorCode.STALE_VERSION),
+        ({"length": 4}, ErrorCode.HASH_MISMATCH),
+        ({"hash": 4}, ErrorCode.HASH_MISMATCH),
+        ({"length": 3, "hash": content_hash("xab") + 1}, ErrorCode.HASH_MISMATCH),
+    ],
+)
+def test_a_change_that_does_not_follow_is_refused(fields, code):
+    """A wrong base, a version that doesn't grow, or another result than the client's leave the document as it was."""
+    document = opened("ab")
+    with pytest.raises(Refused) as refusal:
+        document.change(change(TextEdit(0, 0, "x"), **fields), LIMITS)
+    assert refusal.value.code == code
+    assert (document.text, document.version, document.length) == ("ab", 1, 2)
+
+
+def test_versions_need_not_be_consecutive():
+    """A client may skip versions, as editors do on undo."""
+    document = opened("ab")
+    document.change(change(version=9), LIMITS)
+    document.change(change(TextEdit(2, 2, "c"), base=9, version=12), LIMITS)
+    assert (document.text, document.version) == ("abc", 12)
+
+
+@pytest.mark.parametrize("text", ["aaaaa", "漢漢", "🎉🎉"])
+def test_size_is_counted_in_bytes(text):
+    """Opening or growing beyond the limit, in UTF-8 bytes, is refused."""
+    limits = Limits(max_document_bytes=len(text.encode()) - 1)
+    with pytest.raises(Refused) as refusal:
+        opened(text, limits)
+    assert refusal.value.code == ErrorCode.DOCUMENT_TOO_LARGE
+    document = opened("", limits)
+    with pytest.raises(Refused) as refusal:
+        document.change(change(TextEdit(0, 0, text)), limits)
+    assert refusal.value.code == ErrorCode.DOCUMENT_TOO_LARGE
+    assert document.text == ""
+    assert opened(text, Limits(max_document_bytes=len(text.encode()))).text == text
+
+
+def test_a_change_of_too_many_edits_is_refused():
+    """Above the limit the client is told to open the document anew."""
+    with pytest.raises(Refused, match="3 edits") as refusal:
+        opened("").change(change(*[TextEdit(0, 0, "x")] * 3), Limits(max_edits=2))
+    assert refusal.value.code == ErrorCode.INVALID_PARAMETER
+
+
+@pytest.mark.parametrize(
+    ("text", "newline"),
+    [("", "\n"), ("a", "\n"), ("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("\n", "\n"), ("\r\n", "\r\n")],
+)
+def test_the_first_line_says_the_line_end(text, newline):
+    """Mixed documents go by their first line."""
+    assert opened(text).newline == newline

@@ -1,0 +1,161 @@
+"""What is answered and who is let in before a WebSocket stands."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from warmline.realtime.protocol import JSON, MSGPACK, Complete, ErrorCode, Hello
+from websockets.exceptions import InvalidStatus
+
+
+def upgrade(*, subprotocol: str | None = MSGPACK, origin: str | None = None) -> list[str]:
+    """The headers of a WebSocket handshake."""
+    headers = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    headers.append("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
+    if subprotocol is not None:
+        headers.append(f"Sec-WebSocket-Protocol: {subprotocol}")
+    if origin is not None:
+        headers.append(f"Origin: {origin}")
+    return headers
+
+
+async def status_of(dial, *args, **options) -> int:
+    """The HTTP status with which a handshake is refused."""
+    with pytest.raises(InvalidStatus) as refusal:
+        await dial(*args, **options)
+    return refusal.value.response.status_code
+
+
+async def test_health_is_that_of_the_engine(serve, engine, http):
+    """200 while it gives signs of life, 503 when it is stuck or gone."""
+    server = await serve()
+    assert await http(server, "/healthz") == (200, "ok\n")
+    assert await http(server, "/readyz?verbose=1") == (200, "ok\n")
+    engine.beat = 60.0
+    assert await http(server, "/healthz") == (503, "the engine has given no sign of life for 60 seconds\n")
+    engine.fail("it died")
+    for path in ("/healthz", "/readyz"):
+        assert await http(server, path) == (503, "the engine is gone\n")
+
+
+async def test_metrics_are_there(serve, dial, engine, http):
+    """In Prometheus' format, the engine's own included."""
+    engine.stats = type(engine.stats)(running=3, blocks_used=4, blocks_cached=5, blocks_total=10, forward_passes=9)
+    server = await serve()
+    await dial(server)
+    status, body = await http(server, "/metrics")
+    assert status == 200
+    lines = body.splitlines()
+    for line in (
+        "warmline_sessions 1.0",
+        "warmline_engine_sequences_running 3.0",
+        'warmline_engine_kv_blocks{state="free"} 1.0',
+        "warmline_engine_forward_passes_total 9.0",
+    ):
+        assert line in lines
+
+
+async def test_other_paths_and_methods_are_refused(serve, http):
+    """404 says what there is, 405 what is answered, 426 that this is a WebSocket."""
+    server = await serve()
+    status, body = await http(server, "/v1/completions")
+    assert status == 404
+    assert "/healthz" in body
+    assert (await http(server, "/healthz", "Content-Length: 0", method="POST"))[0] == 405
+    assert (await http(server, "/nothing", *upgrade()))[0] == 404
+    assert (await http(server, "/"))[0] == 426
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", ""])
+async def test_a_foreign_host_name_is_refused(serve, path, host, http):
+    """A page whose name resolves to this machine gets nothing, upgrade included."""
+    server = await serve()
+    assert (await http(server, path, *(upgrade() if path == "/" else ()), host=host))[0] == 403
+    status, _ = await http(server, path, "Host: localhost", host="evil.example")
+    assert status == 403
+
+
+async def test_a_configured_host_name_is_answered(serve, http):
+    """As it is behind a reverse proxy."""
+    server = await serve(allowed_hosts=("code.example",))
+    assert (await http(server, "/healthz", host="code.example:443"))[0] == 200
+
+
+@pytest.mark.parametrize("subprotocol", [None, "", "other", "warmline.v2.msgpack, other", "bearer.a2V5"])
+async def test_a_handshake_without_a_subprotocol_of_ours_is_refused(serve, subprotocol, http):
+    """The answer names the two."""
+    status, body = await http(await serve(), "/", *upgrade(subprotocol=subprotocol))
+    assert status == 400
+    assert MSGPACK in body
+    assert JSON in body
+
+
+async def test_a_foreign_origin_is_refused(serve, dial, http):
+    """A browser's page must be on the list; a client that is no browser sends no origin."""
+    server = await serve(allowed_origins=("https://code.example",))
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{server.port}", "https://code.example:8443"):
+        assert await status_of(dial, server, origin=origin) == 403
+    await dial(server, origin="https://code.example")
+    await dial(server)
+    status, _ = await http(server, "/", *upgrade(origin="https://code.example"), "Origin: https://evil.example")
+    assert status == 403
+
+
+async def test_a_key_is_needed_where_there_are_keys(serve, dial, engine):
+    """It may come in the header, as a subprotocol, or in hello; its owner has a salt of his own."""
+    server = await serve(api_keys=("one", "two"))
+    encoded = base64.urlsafe_b64encode(b"two").decode().rstrip("=")
+    wires = [
+        await dial(server, additional_headers={"Authorization": "Bearer one"}),
+        await dial(server, additional_headers={"Sec-WebSocket-Protocol": f"bearer.{encoded}"}),
+        await dial(server, hello=False),
+    ]
+    await wires[2].hello("one")
+    for number, wire in enumerate(wires):
+        assert wire.connection.subprotocol == MSGPACK
+        await wire.open("x")
+        await wire.send(Complete(number, "file:///a", 1, 0))
+        await wire.ended()
+    first, second, third = (request.salt for request in engine.requests)
+    assert first == third != second
+    assert "" not in (first, second)
+
+
+async def test_a_wrong_key_is_refused(serve, dial):
+    """With HTTP 401 on the upgrade, with an error and 4401 in hello."""
+    server = await serve(api_keys=("one",))
+    for headers in (
+        {"Authorization": "Bearer two"},
+        {"Authorization": "Basic b25l"},
+        {"Sec-WebSocket-Protocol": "bearer.dHdv"},
+        {"Sec-WebSocket-Protocol": "bearer.!"},
+    ):
+        assert await status_of(dial, server, additional_headers=headers) == 401
+    for token, reason in (("two", "the token is wrong"), (None, "hello has no token")):
+        wire = await dial(server, hello=False)
+        await wire.send(Hello(token))
+        assert (await wire.receive()).code == ErrorCode.UNAUTHORIZED
+        assert await wire.closed() == (4401, reason)
+
+
+async def test_metrics_need_a_key_beyond_this_machine(serve, http):
+    """On a listener that others reach; health needs none."""
+    server = await serve(host="0.0.0.0", api_keys=("one",))
+    assert (await http(server, "/metrics"))[0] == 401
+    assert (await http(server, "/metrics", "Authorization: Bearer two"))[0] == 401
+    assert (await http(server, "/metrics", "Authorization: Nonsense"))[0] == 401
+    assert (await http(server, "/metrics", "Authorization: Bearer one"))[0] == 200
+    assert (await http(server, "/healthz"))[0] == 200
+
+
+async def test_a_full_server_says_so(serve, dial, http):
+    """Further connections get 503, as does /readyz, until one has gone."""
+    server = await serve(max_connections=1)
+    wire = await dial(server)
+    assert (await http(server, "/readyz"))[0] == 503
+    assert (await http(server, "/healthz"))[0] == 200
+    assert await status_of(dial, server) == 503
+    await wire.connection.close()
+    await dial(server)

@@ -1,0 +1,151 @@
+"""`warmline complete` and `warmline edit` against a server with a scripted engine."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from warmline.client import EngineUnavailable
+from warmline.realtime.request_commands import EditCut, Service, complete, edit
+
+OLD = "one\r\ntwo 😀\r\nthree\r\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "app.py"
+    path.write_bytes(OLD.encode())
+    return path
+
+
+@pytest.fixture
+async def service(serve) -> Service:
+    return Service((await serve()).url, None)
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
+    """Make standard output a terminal."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def install() -> Terminal:
+        screen = Terminal()
+        monkeypatch.setattr("sys.stdout", screen)
+        return screen
+
+    return install
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The server's log is not what is looked at here."""
+    with structlog.testing.capture_logs():
+        yield
+
+
+def plain(text: str) -> str:
+    """What stays on a terminal's lines, without colours and cursor movements."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+async def test_a_completion_goes_to_stdout_as_it_is(service, engine, file, capsys) -> None:
+    """Into a pipe there is the text and nothing else, in the document's line ends."""
+    engine.scripts.append(["pass", "\n\x1b[31m", "x"])
+    await complete(service, file, 1, 4, {"max_tokens": 5})
+    out, err = capsys.readouterr()
+    assert (out, err) == ("pass\r\n\x1b[31mx", "")
+    assert engine.requests[0].sampling.max_tokens == 5
+
+
+async def test_a_completion_on_a_terminal_shows_where_the_time_went(service, engine, file, terminal, capsys) -> None:
+    """Control characters become visible, and the hops follow."""
+    engine.scripts.append(["a\x1b[31mb"])
+    screen = terminal()
+    await complete(service, file, 1, 1, {})
+    assert screen.getvalue() == "a\u241b[31mb\n"
+    err = capsys.readouterr().err
+    for hop in ("client.queue", "engine.prefill", "net.down", "end to end", "stop: 1 tokens"):
+        assert hop in err
+
+
+async def test_an_edit_into_a_pipe_is_a_diff_that_patch_takes(service, engine, file, capsys) -> None:
+    """The file is as it was; the diff makes the new text of it."""
+    engine.scripts.append(["zwei 😀\n", "drei"])
+    await edit(service, file, 2, 3, "in German", False, {})
+    assert file.read_bytes() == OLD.encode()
+    out, err = capsys.readouterr()
+    assert "end to end" in err
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths", "-p1", "--directory=/", "-"],
+        input=out.encode(),
+        check=True,
+        cwd=file.parent,
+    )
+    assert file.read_bytes() == "one\r\nzwei 😀\r\ndrei\r\n".encode()
+
+
+async def test_an_edit_on_a_terminal_grows_and_ends_as_a_diff(service, engine, file, terminal) -> None:
+    """At the end the changed lines stand there with their numbers, then the hops."""
+    engine.scripts.append(["one\n", "zwei 😀\n", "three"])
+    screen = terminal()
+    await edit(service, file, 1, 3, "in German", False, {})
+    shown = plain(screen.getvalue())
+    assert "1   one" in shown and "2 - two 😀" in shown and "  + zwei 😀" in shown
+    assert shown.rindex("zwei") < shown.index("client.queue") < shown.index("end to end")
+
+
+async def test_an_edit_that_changes_nothing_says_so(service, engine, file, terminal) -> None:
+    """Instead of an empty diff."""
+    engine.scripts.append(["one"])
+    screen = terminal()
+    await edit(service, file, 1, 1, "leave it", False, {})
+    assert "nothing changes" in plain(screen.getvalue())
+
+
+async def test_write_keeps_the_line_ends(service, engine, file, capsys) -> None:
+    """With --write the file has the new text."""
+    engine.scripts.append(["zwei"])
+    await edit(service, file, 2, 2, "in German", True, {})
+    assert file.read_bytes() == b"one\r\nzwei\r\nthree\r\n"
+    assert f"{file} was written" in capsys.readouterr().err
+
+
+async def test_an_edit_that_was_cut_is_not_written(service, engine, file) -> None:
+    """Half an edit never reaches the file."""
+    engine.reason = "length"
+    engine.scripts.append(["zwei"])
+    with pytest.raises(EditCut, match=r"ended early \(length\), so .* was not written"):
+        await edit(service, file, 2, 2, "in German", True, {})
+    assert file.read_bytes() == OLD.encode()
+
+
+async def test_an_engine_that_fails_is_an_error(service, engine, file) -> None:
+    """Its message reaches the person, and nothing is written."""
+    engine.scripts.append(["zwei"])
+    engine.paused = True
+    engine.submit, submit = lambda *arguments: (submit(*arguments), engine.fail("it died")), engine.submit
+    with pytest.raises(EngineUnavailable, match="it died"):
+        await edit(service, file, 2, 2, "in German", True, {})
+    assert file.read_bytes() == OLD.encode()
+
+
+async def test_an_empty_file_can_be_edited(service, engine, tmp_path) -> None:
+    """Its one line is replaced."""
+    path = tmp_path / "empty.py"
+    path.touch()
+    engine.scripts.append(["print(1)"])
+    await edit(service, path, 1, 1, "print one", True, {})
+    assert path.read_text() == "print(1)"

@@ -1,0 +1,105 @@
+"""Starting, stopping, and refusing to start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+
+import pytest
+from warmline.realtime.protocol import Complete, Ping, Pong
+from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address, serve_until_signal
+
+
+async def test_strangers_are_not_let_in_by_mistake(serve, engine, tokenizer, http):
+    """Listening beyond this machine without a key must be asked for."""
+    config = ServerConfig(host="0.0.0.0", port=0)
+    with pytest.raises(ServerError, match="--api-key"):
+        GatewayServer(engine, tokenizer, config)
+    with pytest.raises(ServerError, match="--api-key"):
+        check_address(config)
+    with pytest.raises(ServerError, match="ASCII"):
+        check_address(ServerConfig(port=0, api_keys=("two words",)))
+    server = await serve(host="0.0.0.0", allow_anonymous=True)
+    assert (await http(server, "/healthz"))[0] == 200
+    assert (await http(server, "/metrics"))[0] == 401
+
+
+async def test_a_taken_port_is_said_plainly(serve, engine, tokenizer):
+    """Before anything is loaded, and when listening."""
+    server = await serve()
+    with pytest.raises(ServerError, match=f"127.0.0.1:{server.port} is in use"):
+        check_address(ServerConfig(port=server.port))
+    other = GatewayServer(engine, tokenizer, ServerConfig(port=server.port))
+    with pytest.raises(ServerError, match="--port"):
+        await other.start()
+
+
+def test_an_address_that_is_not_ours_is_said_plainly(monkeypatch):
+    """An address of another machine, or a name that doesn't resolve."""
+    with pytest.raises(ServerError, match=r"can't listen on 192.0.2.1:1:"):
+        check_address(ServerConfig(host="192.0.2.1", port=1, allow_anonymous=True))
+
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(ServerError, match=r"can't listen on no.such.host:1: Name or service not known"):
+        check_address(ServerConfig(host="no.such.host", port=1, allow_anonymous=True))
+
+
+async def test_closing_sends_clients_away_to_come_again(serve, dial, engine):
+    """1012, with everything of theirs cancelled, and no new connection."""
+    engine.paused = True
+    server = await serve()
+    port = server.port
+    wire = await dial(server)
+    await wire.open("x")
+    await wire.send(Complete(1, "file:///a", 1, 0), Ping(1))
+    await wire.until(Pong)
+    async with asyncio.timeout(10):
+        await server.close()
+    assert (await wire.closed())[0] == 1012
+    assert len(engine.cancelled) == 1
+    with pytest.raises(OSError, match=r"refused|Connect call failed"):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_service(engine, tokenizer, dial, signum):
+    """Clients are sent away, the engine is closed, the port is free at once."""
+    ready: asyncio.Future[GatewayServer] = asyncio.get_running_loop().create_future()
+    config = ServerConfig(port=free_port())
+    service = asyncio.create_task(serve_until_signal(engine, tokenizer, config, ready.set_result))
+    wire = await dial(await ready)
+    os.kill(os.getpid(), signum)
+    async with asyncio.timeout(10):
+        await service
+    assert (await wire.closed())[0] == 1012
+    assert engine.closed
+    check_address(config)
+
+
+async def test_a_signal_while_the_engine_starts_ends_the_service(engine, tokenizer, monkeypatch):
+    """Nobody waits for a model that isn't wanted any more."""
+    starting = asyncio.Event()
+
+    async def start() -> None:
+        starting.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(engine, "start", start)
+    service = asyncio.create_task(serve_until_signal(engine, tokenizer, ServerConfig(port=free_port()), print))
+    await starting.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(10):
+        await service
+    assert engine.closed
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

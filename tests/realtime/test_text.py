@@ -1,0 +1,129 @@
+"""Tests of `warmline.realtime.text`: UTF-16 offsets, content hashes, and applying operations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from warmline.realtime.protocol import Operation
+from warmline.realtime.text import (
+    HASH_MODULUS,
+    apply_operations,
+    concatenated_hash,
+    content_hash,
+    replace_lone_surrogates,
+    string_index,
+    utf16_length,
+    utf16_offset,
+)
+
+untimed = settings(deadline=None)
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data" / "hash_vectors.json").read_text(encoding="utf-8"))
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
+"""Unicode without surrogates, as the wire carries it."""
+
+
+@untimed
+@given(TEXTS)
+@example("a🙂b")
+def test_offsets_and_indices_convert_both_ways(text: str) -> None:
+    """Every string index has the UTF-16 offset that leads back to it, and the last one is the length."""
+    offsets = [utf16_offset(text, index) for index in range(len(text) + 1)]
+    assert offsets == sorted(set(offsets)) and offsets[-1] == utf16_length(text)
+    assert [string_index(text, offset) for offset in offsets] == list(range(len(text) + 1))
+
+
+@pytest.mark.parametrize("text", ["", "plain", "naïve", "🙂"])
+@pytest.mark.parametrize("beyond", [-1, 1])
+def test_an_offset_outside_the_text_is_refused(text: str, beyond: int) -> None:
+    """An offset below zero or past the end has no index; the message names it and the length."""
+    offset = -1 if beyond < 0 else utf16_length(text) + 1
+    with pytest.raises(ValueError, match=f"offset {offset} is outside the text, which has {utf16_length(text)}"):
+        string_index(text, offset)
+
+
+def test_an_offset_inside_a_surrogate_pair_is_refused() -> None:
+    """The middle of an emoji is no place in a text."""
+    with pytest.raises(ValueError, match="offset 2 lies inside a surrogate pair"):
+        string_index("a🙂b", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("naïve 🙂", "naïve 🙂"),
+        ("a\ud83d", "a\ufffd"),
+        ("\ude42b", "\ufffdb"),
+        ("\ude42\ud83d", "\ufffd\ufffd"),
+        ("\ud83d\ude42", "🙂"),
+    ],
+)
+def test_lone_surrogates_become_replacement_characters(text: str, expected: str) -> None:
+    """Halves without their other half are replaced, two halves in order are joined, and offsets stay."""
+    assert replace_lone_surrogates(text) == expected
+    assert utf16_length(expected) == utf16_length(text)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: ascii(vector["text"][:20]))
+def test_length_and_hash_agree_with_the_shared_vectors(vector: dict[str, str | int]) -> None:
+    """The vectors that other implementations of the wire check themselves against hold here."""
+    text = str(vector["text"])
+    assert (utf16_length(text), content_hash(text)) == (vector["length"], vector["hash"])
+
+
+@untimed
+@given(TEXTS)
+def test_the_hash_is_a_number_in_base_65536(text: str) -> None:
+    """Computed unit by unit, as in a language without big integers, the hash is the same, with exact doubles."""
+    units = text.encode("utf-16-be")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (value * 65536 + high * 256 + low) % HASH_MODULUS
+    assert content_hash(text) == value
+    assert HASH_MODULUS * 65536 <= 2**53
+
+
+@untimed
+@given(TEXTS, TEXTS)
+def test_hashes_of_parts_give_the_hash_of_the_whole(left: str, right: str) -> None:
+    """The hash of two texts in a row follows from their hashes and the second one's length."""
+    joined = concatenated_hash(content_hash(left), content_hash(right), utf16_length(right))
+    assert joined == content_hash(left + right)
+
+
+@pytest.mark.parametrize(
+    ("text", "operations", "expected"),
+    [
+        ("abc", [], "abc"),
+        ("abc", [3], "abc"),
+        ("abc", [1, -1, "x"], "axc"),
+        ("abc", ["x", "y", 1], "xyabc"),
+        ("abc", [-3], ""),
+        ("", ["new"], "new"),
+        ("a🙂b", [1, -2, "🎉🎉"], "a🎉🎉b"),
+        ("one\r\ntwo", [3, -2, "\n"], "one\ntwo"),
+    ],
+)
+def test_operations_keep_delete_and_insert(text: str, operations: list[Operation], expected: str) -> None:
+    """Operations go over the text in order, and what they do not reach is kept."""
+    assert apply_operations(text, operations) == expected
+
+
+@pytest.mark.parametrize("operations", [[4], [-4], [2, -2], ["x", 3, 1]])
+def test_operations_past_the_end_are_refused(operations: list[Operation]) -> None:
+    """Keeping or deleting more than there is is an error that names the place."""
+    with pytest.raises(ValueError, match="operations reach unit 4 of a text of 3"):
+        apply_operations("abc", operations)
+
+
+@pytest.mark.parametrize("operations", [[1, "x"], [-1], [1, -1]])
+def test_operations_that_split_a_character_are_refused(operations: list[Operation]) -> None:
+    """An operation that ends inside a surrogate pair is an error."""
+    with pytest.raises(ValueError, match="splits a surrogate pair"):
+        apply_operations("🙂", operations)
