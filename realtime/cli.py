@@ -343,6 +343,7 @@ def bench_engine(
     threads: Threads = None,
     kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+    repeats: Annotated[int, typer.Option(min=2, max=1000, help="How often each pass is timed.")] = 15,
 ) -> None:
     """Measure prefill, decode and passes of 1 to 64 tokens."""
     if json is not None and not json.resolve().parent.is_dir():
@@ -351,7 +352,7 @@ def bench_engine(
     from warmline.engine.benchmarks.engine import main as measure
 
     try:
-        measure(_engine_options(model, adapter, backend, threads, kv_memory), json)
+        measure(_engine_options(model, adapter, backend, threads, kv_memory), json, repeats)
     except EngineError as error:
         raise CommandFailed(str(error)) from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..errors import ModelError
+from ..errors import EngineError, ModelError
 from ..kernels.cpu import Int8Linear, KernelSetup, PassPlan, create_kernels, exact_levels
 from ..models.config import ModelConfig
 from ..models.llama import ModelWeights, rotary_table
@@ -40,14 +40,18 @@ class _Buffers:
         self.hidden_scale, self.heads_scale, self.ffn_scale = torch.empty(3, rows).unbind()
 
 
-def unsupported_shape(config: ModelConfig) -> str | None:
-    """Why the cpu backend can't run a model of this shape; None where it can."""
+def unsupported(config: ModelConfig) -> str | None:
+    """Why the cpu backend can't run a model of this shape on this machine; None where it can."""
     for name in ("hidden_size", "ffn_size", "head_dim"):
         size = getattr(config, name)
         if size % LANES:
             return f"{name} {size} is not a multiple of {LANES}"
     if config.head_dim > MAX_HEAD_DIM:
         return f"head_dim {config.head_dim} is above {MAX_HEAD_DIM}"
+    try:
+        exact_levels()
+    except EngineError as error:
+        return str(error)
     return None
 
 
@@ -71,10 +75,10 @@ class CpuBackend(Backend):
             calibration: tokens of a typical text, to find the activations' ranges with; without it, arbitrary ones.
 
         Raises:
-            ModelError: the shape can't be run (`unsupported_shape`).
+            ModelError: the model can't be run here (`unsupported`).
 
         """
-        problem = unsupported_shape(config)
+        problem = unsupported(config)
         if problem is not None:
             raise ModelError(f"the cpu backend can't run this model: {problem}; use --backend reference")
         self.config = config

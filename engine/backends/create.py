@@ -16,7 +16,7 @@ from ..models.config import ModelConfig
 from ..options import EngineOptions
 from .base import BLOCK_SIZE, Backend
 from .calibration import CALIBRATION_TEXT
-from .cpu import CpuBackend, unsupported_shape
+from .cpu import CpuBackend, unsupported
 from .reference import ReferenceBackend
 
 BYTES_OF_NUMBER: Final = {"reference": 4, "cpu": 2}
@@ -48,16 +48,16 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
         )
     if options.adapter is not None:
         merge_adapter(config, weights, Path(options.adapter))
-    unsupported = unsupported_shape(config)
+    problem = unsupported(config)
     choice = options.backend
     if choice == "auto":
-        choice = "cpu" if unsupported is None else "reference"
+        choice = "cpu" if problem is None else "reference"
     num_blocks = _num_blocks(config, options.kv_memory, BYTES_OF_NUMBER[choice])
     if choice == "cpu":
         return CpuBackend(config, weights, num_blocks, tokenizer.encode_template(CALIBRATION_TEXT)), tokenizer
     backend = ReferenceBackend(config, weights, num_blocks)
     if options.backend == "auto":
-        backend.kernels += f" (slow; not cpu, because {unsupported})"
+        backend.kernels += f" (slow; not cpu: {problem})"
     return backend, tokenizer
 
 

@@ -2,10 +2,11 @@
 
 A pass is some two hundred short parallel regions. By default a thread that has to wait for another spins for
 milliseconds; where the cores are shared (with the gateway, an editor, a compiler), it spins on the core that the
-other one needs, and a pass takes ten times as long. So waiting threads sleep, unless the user has said otherwise.
+other one needs. Sleeping at once costs a wake-up a region. So threads spin briefly, then sleep, unless the user has
+said otherwise; docs/benchmarks.md has the figures.
 """
 
 import os
 
-if "GOMP_SPINCOUNT" not in os.environ:
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")

@@ -1,0 +1,3 @@
+"""What `warmline bench` measures of the engine."""
+
+from ..backends import openmp as openmp  # before torch

@@ -10,8 +10,8 @@ import torch
 from ..errors import ModelError
 from ..models.config import ModelConfig
 from ..models.llama import LayerWeights, ModelWeights, layer_shapes
-from .ggml_blocks import read_tensor
 from .gguf_file import GgufFile
+from .gguf_tensor import read_tensor, tensor_shape
 
 LAYER_TENSORS: Final = {
     "attention_norm": "attn_norm",
@@ -70,15 +70,15 @@ def _config(file: GgufFile) -> ModelConfig:
     rotated = file.get("llama.rope.dimension_count", int) or head_dim
     if rotated != head_dim:
         raise ModelError(f"{file.path} rotates {rotated} of {head_dim} dimensions, which is not supported")
-    if "token_embd.weight" not in file.tensor_types:
+    if "token_embd.weight" not in file.tensors:
         raise ModelError(f"{file.path} has no tensor token_embd.weight: is it a split file or an adapter?")
     layers = file.require("llama.block_count", int)
-    if layers > len(file.tensor_types):
-        raise ModelError(f"{file.path} is damaged: {layers} layers in {len(file.tensor_types)} tensors")
+    if layers > len(file.tensors):
+        raise ModelError(f"{file.path} is damaged: {layers} layers in {len(file.tensors)} tensors")
     try:
         return ModelConfig(
             architecture=architecture,
-            vocab_size=(file.tensor("token_embd.weight").shape or (0,))[0],
+            vocab_size=(tensor_shape(file, "token_embd.weight") or (0,))[0],
             hidden_size=hidden,
             num_layers=layers,
             num_heads=heads,
@@ -88,7 +88,7 @@ def _config(file: GgufFile) -> ModelConfig:
             context_length=file.require("llama.context_length", int),
             rope_theta=file.get("llama.rope.freq_base", float) or 10000.0,
             norm_eps=file.require("llama.attention.layer_norm_rms_epsilon", float),
-            tie_embeddings="output.weight" not in file.tensor_types,
+            tie_embeddings="output.weight" not in file.tensors,
         )
     except ValueError as error:
         raise ModelError(f"{file.path} is damaged: {error}") from error
@@ -99,13 +99,13 @@ def _refuse_unknown_tensors(file: GgufFile, config: ModelConfig) -> None:
     known = {"token_embd.weight", "output_norm.weight", "output.weight"}
     for index in range(config.num_layers):
         known.update(f"blk.{index}.{name}.weight" for name in LAYER_TENSORS.values())
-    unknown = sorted(file.tensor_types.keys() - known)
+    unknown = sorted(file.tensors.keys() - known)
     if unknown:
         raise ModelError(f"{file.path} has the tensor {unknown[0]}, which this Llama implementation doesn't know")
 
 
 def _tensor(file: GgufFile, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    found = file.tensor(name).shape
+    found = tensor_shape(file, name)
     if found != shape:
         raise ModelError(f"{file.path} is damaged: {name} has shape {list(found)}, not {list(shape)}")
     return read_tensor(file, name)

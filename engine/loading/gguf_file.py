@@ -10,7 +10,6 @@ import mmap
 import struct
 from array import array
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -29,40 +28,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class GgmlType:
-    """How a tensor's numbers are stored: ``block_bytes`` bytes for each ``block_size`` numbers."""
-
-    name: str
-    block_size: int
-    block_bytes: int
-
-
-READABLE_TYPES: Final = {
-    0: GgmlType("F32", 1, 4),
-    1: GgmlType("F16", 1, 2),
-    2: GgmlType("Q4_0", 32, 18),
-    3: GgmlType("Q4_1", 32, 20),
-    8: GgmlType("Q8_0", 32, 34),
-    30: GgmlType("BF16", 1, 2),
-}
-"""The types that can be decoded, by their number in the file."""
-
-OTHER_TYPE_NAMES: Final = {
-    6: "Q5_0", 7: "Q5_1", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K",
-    16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS",
-    24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
 class GgufTensor:
     """Where a tensor lies. ``shape`` is in row-major order (the file lists the fastest dimension first)."""
 
-    name: str
     shape: tuple[int, ...]
-    type: GgmlType
+    type_number: int
     start: int
-    num_bytes: int
 
 
 class GgufFile:
@@ -71,7 +42,7 @@ class GgufFile:
     Attributes:
         path: the file.
         metadata: its key-value pairs: numbers, strings, lists of strings, `array.array` of numbers.
-        tensor_types: type number of each tensor by name, readable or not.
+        tensors: the directory of tensors, by name.
 
     Raises:
         ModelError: the file is not GGUF, is of an unknown version, or is cut short or damaged.
@@ -105,8 +76,9 @@ class GgufFile:
         alignment = self.get("general.alignment", int) or DEFAULT_ALIGNMENT
         entries = [self._tensor_entry() for _ in range(num_tensors)]
         data_start = -(-self._position // alignment) * alignment
-        self.tensor_types = {name: type_number for name, _, type_number, _ in entries}
-        self._entries = {name: (shape, data_start + offset) for name, shape, _, offset in entries}
+        self.tensors = {
+            name: GgufTensor(shape, type_number, data_start + offset) for name, shape, type_number, offset in entries
+        }
 
     def _scalar(self, code: str) -> Any:
         (value,) = struct.unpack_from("<" + code, self._data, self._position)
@@ -176,30 +148,6 @@ class GgufFile:
             raise ModelError(f"{self.path} has no {key}; convert the model again with a current converter")
         return value
 
-    def tensor(self, name: str) -> GgufTensor:
-        """The directory entry of a tensor.
-
-        Raises:
-            ModelError: there is none, its type can't be decoded, or its data lies beyond the file's end.
-
-        """
-        if name not in self._entries:
-            raise ModelError(f"{self.path} has no tensor {name}")
-        shape, start = self._entries[name]
-        type_number = self.tensor_types[name]
-        type_ = READABLE_TYPES.get(type_number)
-        if type_ is None:
-            unreadable = OTHER_TYPE_NAMES.get(type_number, f"number {type_number}")
-            readable = ", ".join(readable.name for readable in READABLE_TYPES.values())
-            raise ModelError(
-                f"{self.path} is quantised as {unreadable} (tensor {name}), which can't be read; "
-                f"use a file with {readable}"
-            )
-        num_bytes = prod(shape) // type_.block_size * type_.block_bytes
-        if (shape and shape[-1] % type_.block_size) or start + num_bytes > len(self._data):
-            raise ModelError(f"{self.path} is cut short or damaged at tensor {name}; fetch or convert it again")
-        return GgufTensor(name, shape, type_, start, num_bytes)
-
-    def data(self, tensor: GgufTensor) -> memoryview:
-        """The stored bytes of a tensor, without a copy."""
-        return memoryview(self._data)[tensor.start : tensor.start + tensor.num_bytes]
+    def data(self, start: int, num_bytes: int) -> memoryview:
+        """Stored bytes, without a copy; fewer where the file ends."""
+        return memoryview(self._data)[start : start + num_bytes]

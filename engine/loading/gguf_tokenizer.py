@@ -22,9 +22,10 @@ WORDS_LLAMA3: Final = (
 WORDS_QWEN2: Final = WORDS_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 PRE_TOKENIZERS: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("gpt-2", "gpt2", "phi-2", "olmo", "mpt", "dbrx"), (WORDS,)),
+    "default": (r"[\p{P}\$\+<=>\^~\|]+", WORDS, r"\p{N}+", r"[0-9][0-9][0-9]"),
+    **dict.fromkeys(("gpt-2", "phi-2", "olmo", "mpt"), (WORDS,)),
     **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell"), (r"\p{N}", WORDS)),
-    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3"), (WORDS_LLAMA3,)),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (WORDS_LLAMA3,)),
     **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), (WORDS_QWEN2,)),
 }
 """The expressions that cut text into words, one after the other, by `tokenizer.ggml.pre`."""

@@ -201,7 +201,7 @@ def test_a_cancel_frees_the_sequence_at_once(fake, collected, steps):
     assert not engine.has_work
 
 
-def test_a_sequence_cancelled_in_the_middle_of_a_pass(fake, collected):
+def test_a_sequence_cancelled_in_the_middle_of_a_pass(fake, collected, caplog):
     """The others of the pass go on; of the cancelled one nothing counts, and its rows harm nobody."""
     engine = Engine(fake.FakeBackend(layers=3), fake.FakeTokenizer())
     alone, results = collected(), {1: collected(), 2: collected()}
@@ -227,6 +227,7 @@ def test_a_sequence_cancelled_in_the_middle_of_a_pass(fake, collected):
     engine.check_integrity()
     assert (results[2].finished.reason, results[2].tokens) == ("cancel", [])
     assert results[1].tokens == alone.tokens
+    assert not caplog.records
 
 
 def test_a_pass_is_given_up_when_all_its_sequences_are_cancelled(fake):

@@ -91,20 +91,24 @@ def test_a_block_that_is_not_full_is_not_shared():
 
 def test_the_least_recently_used_leaf_goes_first():
     """Eviction takes the oldest prefix from its end, and never one in use."""
-    cache = KVCache(4)
+    cache = KVCache(5)
     used = fill(cache, blocks_of(1))
     for prompt in (blocks_of(2, 3), blocks_of(4)):
         cache.release(fill(cache, prompt))
     # Using 2-3 again makes 4 the oldest.
     cache.release(fill(cache, blocks_of(2, 3)))
     new = cache.open("")
-    assert cache.reserve(new, BLOCK_SIZE)
+    assert cache.reserve(new, 2 * BLOCK_SIZE)
     for tokens, found in ((blocks_of(4, 0), 0), (blocks_of(2, 3, 0), 2), (blocks_of(1, 0), 1)):
         probe = cache.open("")
         assert cache.match(probe, tokens) == found * BLOCK_SIZE
         cache.release(probe)
     assert cache.reserve(new, 3 * BLOCK_SIZE)
-    assert not cache.reserve(new, 4 * BLOCK_SIZE)
+    probe = cache.open("")
+    assert cache.match(probe, blocks_of(2, 3, 0)) == BLOCK_SIZE
+    cache.release(probe)
+    assert cache.reserve(new, 4 * BLOCK_SIZE)
+    assert not cache.reserve(new, 5 * BLOCK_SIZE)
     cache.check_integrity([used, new])
 
 

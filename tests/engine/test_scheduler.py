@@ -102,10 +102,11 @@ def test_no_draft_goes_beyond_the_last_token_to_emit():
 
 
 def test_the_newest_is_put_back_when_memory_runs_out():
-    """The older sequence goes on to its end, the newer one is computed again later, and both end."""
+    """The older sequence goes on to its end; the newer one is computed again later, before others that wait."""
     scheduler = Scheduler(KVCache(4), SMALL)
     old, new = sequence(1, range(30), max_tokens=20), sequence(2, range(40, 56), max_tokens=10)
-    for seq in (old, new):
+    waiting = sequence(3, range(60, 100))
+    for seq in (old, new, waiting):
         scheduler.add(seq)
     ended, put_back = [], False
     while scheduler.running or scheduler.waiting:
@@ -114,7 +115,7 @@ def test_the_newest_is_put_back_when_memory_runs_out():
         ended += apply(scheduler, plan)
         check(scheduler)
     assert put_back
-    assert ended == [old, new]
+    assert ended == [old, new, waiting]
 
 
 def test_a_sequence_reuses_what_another_computes_meanwhile():

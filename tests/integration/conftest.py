@@ -124,7 +124,7 @@ def server(default_model: Path) -> Iterator[RunningServer]:
 @pytest.fixture(scope="session")
 def scripted_server(tiny_model: Path) -> Iterator[RunningServer]:
     """A server whose passes cost next to nothing; with replay it says what it is told."""
-    with serving("--model", str(tiny_model), "--backend", "reference", "--threads", "1", "--allow-replay") as running:
+    with serving("--model", str(tiny_model), "--threads", "1", "--allow-replay") as running:
         yield running
 
 

@@ -92,7 +92,7 @@ def test_a_file_that_is_no_model_is_said_plainly(tmp_path, content):
 
 async def test_an_engine_that_dies_ends_its_requests_and_comes_back(serve, tiny_model):
     """Each running request gets one error; once the engine is back, requests are taken again."""
-    with serve("--model", str(tiny_model), "--backend", "reference") as server:
+    with serve("--model", str(tiny_model)) as server:
         async with connect(server.url) as session:
             document = await session.open("file:///a", "x = 1\n" * 50)
             running = [session.complete(document, 6, max_tokens=4000, temperature=1.0, seed=n) for n in range(3)]
@@ -187,7 +187,7 @@ async def test_hops_sum_to_the_end_to_end_time(server):
 
 async def test_replay_needs_the_servers_leave(serve, tiny_model):
     """A server that was not started with --allow-replay refuses it."""
-    with serve("--model", str(tiny_model), "--backend", "reference") as server:
+    with serve("--model", str(tiny_model)) as server:
         async with connect(server.url) as session:
             document = await session.open("file:///a", "x\n")
             with pytest.raises(RequestError, match="replay"):
@@ -196,9 +196,7 @@ async def test_replay_needs_the_servers_leave(serve, tiny_model):
 
 async def test_other_api_keys_do_not_see_what_is_cached(serve, tiny_model):
     """Prefix reuse is per API key: another key's receipt shows no cached tokens."""
-    with serve(
-        "--model", str(tiny_model), "--backend", "reference", "--api-key", "one", "--api-key", "two"
-    ) as server:
+    with serve("--model", str(tiny_model), "--api-key", "one", "--api-key", "two") as server:
         text = "def f(a, b):\n    return a + b\n" * 30
         cached = []
         for key in ("one", "one", "two"):

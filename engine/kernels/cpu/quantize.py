@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-_qlinear = torch.ops.onednn.qlinear_pointwise.default
+from ...errors import EngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +45,14 @@ class Int8Linear:
         self._scale = scale
         self._weight_zero = torch.zeros(len(weight), dtype=torch.int64)
         self._packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self._multiply = torch.ops.onednn.qlinear_pointwise.default
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
         """Multiply uint8 rows [rows, in]."""
-        product: torch.Tensor = _qlinear(
-            rows,
-            1.0,
-            self._zero,
-            self._packed,
-            self._scale,
-            self._weight_zero,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
+        product: torch.Tensor = self._multiply(
+            rows, 1.0, self._zero, self._packed, self._scale, self._weight_zero,
+            None, 1.0, 0, torch.float32, "none", [], "",
+        )  # fmt: skip
         return product
 
 
@@ -73,13 +63,16 @@ def exact_levels() -> Levels:
     product is tried on the largest numbers, rather than the processor's flags read.
 
     Raises:
-        RuntimeError: even 7-bit activations are wrong; no such machine is known.
+        EngineError: torch has no such product for this machine, or a wrong one.
 
     """
-    for levels in (EIGHT_BIT, SEVEN_BIT):
-        if all(_is_exact(levels, rows) for rows in (1, 4, 32)):
-            return levels
-    raise RuntimeError("oneDNN's int8 product is wrong on this machine; use --backend reference")
+    try:
+        for levels in (EIGHT_BIT, SEVEN_BIT):
+            if all(_is_exact(levels, rows) for rows in (1, 4, 32)):
+                return levels
+    except (AttributeError, RuntimeError) as error:
+        raise EngineError(f"torch has no int8 product for this machine ({error}); use --backend reference") from error
+    raise EngineError("torch's int8 product is wrong on this machine; use --backend reference")
 
 
 def _is_exact(levels: Levels, rows: int, width: int = 576, outputs: int = 192) -> bool:

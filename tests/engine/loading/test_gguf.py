@@ -15,9 +15,9 @@ from gguf import GGMLQuantizationType, GGUFWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.engine.errors import ModelError
-from warmline.engine.loading.ggml_blocks import read_tensor
 from warmline.engine.loading.gguf import LAYER_TENSORS, load_gguf
 from warmline.engine.loading.gguf_file import GgufFile
+from warmline.engine.loading.gguf_tensor import read_tensor
 from warmline.engine.loading.tokenizer import load_tokenizer
 from warmline.engine.models.config import ModelConfig
 from warmline.engine.models.llama import ModelWeights
@@ -91,7 +91,7 @@ def vars_of(config: ModelConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ModelConfig.__dataclass_fields__}
 
 
-@pytest.mark.parametrize("name", ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0"])
+@pytest.mark.parametrize("name", ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q5_0"])
 def test_numbers_equal_those_of_the_gguf_package(
     tmp_path: Path, make_tiny_model: Callable[..., Any], name: str
 ) -> None:
@@ -118,8 +118,8 @@ def test_metadata_equals_that_of_the_gguf_package(default_model: Path) -> None:
         assert file.metadata[key] == reader.fields[key].contents()
     assert list(file.metadata["tokenizer.ggml.token_type"]) == reader.fields["tokenizer.ggml.token_type"].contents()
     for tensor in reader.tensors:
-        assert file.tensor(tensor.name).shape == tuple(reversed(tensor.shape.tolist()))
-        assert file.tensor(tensor.name).start == tensor.data_offset
+        assert file.tensors[tensor.name].shape == tuple(reversed(tensor.shape.tolist()))
+        assert file.tensors[tensor.name].start == tensor.data_offset
 
 
 def test_a_foreign_architecture_is_named(tmp_path: Path, make_tiny_model: Callable[..., Any]) -> None:
@@ -131,13 +131,13 @@ def test_a_foreign_architecture_is_named(tmp_path: Path, make_tiny_model: Callab
 
 def test_a_foreign_quantisation_is_named(tmp_path: Path, make_tiny_model: Callable[..., Any]) -> None:
     """The error names the quantisation and the tensor."""
-    config, weights = make_tiny_model(hidden_size=256, ffn_size=256)
+    config, weights = make_tiny_model(hidden_size=256, num_heads=16, ffn_size=256)
     path = write_model(tmp_path / "m.gguf", config, weights, GGMLQuantizationType.F32)
     data = bytearray(path.read_bytes())
     at = data.index(b"token_embd.weight") + len("token_embd.weight") + 4 + 16
-    data[at : at + 4] = int(GGMLQuantizationType.Q4_K).to_bytes(4, "little")
+    data[at : at + 4] = int(GGMLQuantizationType.Q8_K).to_bytes(4, "little")
     path.write_bytes(data)
-    with pytest.raises(ModelError, match=r"Q4_K \(tensor token_embd.weight\)"):
+    with pytest.raises(ModelError, match=r"Q8_K \(tensor token_embd.weight\)"):
         load_gguf(path)
 
 

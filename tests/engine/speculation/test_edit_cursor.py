@@ -72,8 +72,15 @@ def test_the_nearest_of_equal_places_is_taken():
     line = [1, 2, 3]
     original = [*line * 5, 50, *line * 5, 60]
     output = [*line * 5, 50, *line, 70, *line]
-    assert after(output, original, 2) == [1, 2]
-    assert after([*line * 5, 50, 80, *line], original, 3) == [1, 2, 3]
+    assert after(output, original, 20) == [*line * 3, 60]
+
+
+def test_a_doubtful_place_does_not_count_as_where_it_was():
+    """One inserted token that stands far away does not draw the search there."""
+    original = [*ORIGINAL]
+    original[10] = original[45] = 7
+    output = [*original[:10], 1, original[40], 2, 7]
+    assert after(output, original) == original[11:15]
 
 
 def test_an_unchanged_text_takes_few_passes():
