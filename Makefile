@@ -2,12 +2,13 @@
 PYTHON ?= python3
 PORT ?= 8765
 ARGS ?=
+URL ?= ws://127.0.0.1:$(PORT)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PACKAGES := realtime engine client loadtest
 
-.PHONY: serve test verify lint format bench clean
+.PHONY: serve test verify lint format bench loadtest clean
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -29,6 +30,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.serve
 	$(BIN)/warmline bench engine $(ARGS)
+
+loadtest: $(VENV)/.dev  ## against a running service: make loadtest URL=ws://127.0.0.1:8765 ARGS="-u 16 -t 2m"
+	$(BIN)/locust -f loadtest/locustfile.py --headless -u 4 -t 30s --host $(URL) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

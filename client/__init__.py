@@ -6,7 +6,7 @@ async with connect("ws://127.0.0.1:8765") as session:
         print(operation)
 """
 
-from warmline.realtime.protocol import JSON, MSGPACK, Drafts, ErrorCode, Reason, Receipt
+from warmline.realtime import JSON, MSGPACK, Drafts, ErrorCode, Reason, Receipt
 
 from .document import Document
 from .errors import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmline.realtime.protocol import Applied, TextEdit
-from warmline.realtime.text import replace_lone_surrogates
+from warmline.realtime import Applied, TextEdit, replace_lone_surrogates
 
 from .errors import DocumentChanged, DocumentClosed
 from .mirror import DocumentMirror

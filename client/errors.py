@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warmline.realtime.protocol import CloseCode, Error, ErrorCode, Nack
+from warmline.realtime import CloseCode, Error, ErrorCode, Nack
 
 
 class WarmlineError(Exception):

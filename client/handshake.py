@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import websockets.asyncio.client as websockets_client
-from warmline.realtime.protocol import (
+from warmline.realtime import (
     MSGPACK,
     SUBPROTOCOLS,
     Codec,
@@ -20,7 +20,7 @@ from warmline.realtime.protocol import (
     Welcome,
     client_codec,
 )
-from warmline.realtime.protocol import ProtocolError as BadFrame
+from warmline.realtime import ProtocolError as BadFrame
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.typing import Subprotocol

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from warmline.realtime.protocol import Applied, Change, Close, Open, TextEdit
-from warmline.realtime.text import content_hash, replace_lone_surrogates, utf16_length, utf16_offset
+from warmline.realtime import (
+    Applied,
+    Change,
+    Close,
+    Open,
+    TextEdit,
+    content_hash,
+    replace_lone_surrogates,
+    utf16_length,
+    utf16_offset,
+)
 
 from .errors import WarmlineError
 
@@ -27,6 +36,10 @@ class DocumentMirror:
         self.version = 0
         self.refused: WarmlineError | None = None
         self._length = utf16_length(self.text)
+
+    def supersede(self, held: int) -> None:
+        """The server holds some text as version ``held``, and takes ours only as a later one."""
+        self.version = max(self.version, held + 1)
 
     def open(self) -> Open:
         """The whole document."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warmline.realtime.protocol import Operation, TextEdit
-from warmline.realtime.text import utf16_length
+from warmline.realtime import Operation, TextEdit, utf16_length
 
 
 @dataclass(frozen=True, slots=True)

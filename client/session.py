@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 import msgspec
-from warmline.realtime.protocol import (
+from warmline.realtime import (
     Change,
     ClientMessage,
     Codec,
@@ -19,8 +19,8 @@ from warmline.realtime.protocol import (
     Sampling,
     ServerMessage,
     Welcome,
+    replace_lone_surrogates,
 )
-from warmline.realtime.text import replace_lone_surrogates
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.connection import broadcast
 from websockets.exceptions import ConnectionClosed
@@ -35,7 +35,9 @@ from .streams import Completion, EditStream
 PENDING_BYTES: Final = 256 * 1024
 """Above this many unsent bytes, `Document.change` waits until the server has caught up."""
 
-ROOM_TO_GROW: Final = 1024
+ROOM_TO_GROW: Final = 128
+"""Tokens by which an edit may outgrow its range unless ``max_tokens`` says otherwise."""
+
 MAX_TOKENS: Final = 1_000_000  # the largest number that the wire takes
 
 Speculation = Literal["auto", "off"]
@@ -169,15 +171,15 @@ class Session:
     ) -> EditStream:
         """Ask for the new text of the characters [start, end), as operations over them. The request leaves at once.
 
-        Parameters and errors are those of `complete`, except that without ``max_tokens`` the range may be written
-        anew and grow by `ROOM_TO_GROW` tokens.
+        Parameters and errors are those of `complete`, except that ``max_tokens`` follows from the range if it is not
+        given: a token for each byte in UTF-8, so that any text can be written anew (code has about three bytes a
+        token), and `ROOM_TO_GROW`.
         """
         called = self._state.now()
         mirror = self._mirror_of(document)
         start, end = span
         mirror.check_range(start, end)
         if max_tokens is None:
-            # No token is shorter than a byte.
             max_tokens = min(len(mirror.text[start:end].encode()) + ROOM_TO_GROW, MAX_TOKENS)
         sampling = _sampling(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation)
         state = EditState(self._state.next_request(), called, RangeWalk(mirror.text[start:end], start))

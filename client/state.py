@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from warmline.realtime.protocol import (
+from warmline.realtime import (
     Accepted,
     Cancel,
     ClientMessage,
@@ -279,4 +279,6 @@ class SessionState:
             pending.error = request_error(message)
         elif pending is None or (message.held is not None and message.held >= pending.version):
             logger.warning("document %s is handed over anew: %s (%s)", mirror.uri, message.message, message.code)
+            if message.held is not None:
+                mirror.supersede(message.held)
             self.hand_over(mirror)

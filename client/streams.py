@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from warmline.realtime.protocol import Reason, Receipt
+from warmline.realtime import Reason, Receipt
 
 from .operations import EditOperation
 from .state import CompletionState, EditState, RequestState

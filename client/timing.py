@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from warmline.realtime.protocol import Timing
+from warmline.realtime import Timing
 
 
 @dataclass(frozen=True, slots=True)

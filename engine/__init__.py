@@ -3,11 +3,14 @@
 Importing this package does not import torch; only the engine process does.
 """
 
+from .benchmarks import run_engine_benchmark
 from .errors import EngineError, ModelError
 from .handle import EngineHandle, OnEvent
 from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_model
-from .loading.tokenizer import Tokenizer, load_tokenizer
+from .loading.tokenizer import Tokenizer
+from .loading.tokenizer_loader import load_tokenizer
 from .local import LocalEngine
+from .machine import find_compiler, this_machine
 from .messages import (
     CancelRequest,
     DraftCount,
@@ -22,6 +25,7 @@ from .messages import (
     unpack_tokens,
 )
 from .options import EngineOptions
+from .probe import probe_cpu_backend
 
 __all__ = [
     "CATALOG",
@@ -43,8 +47,12 @@ __all__ = [
     "SequenceEvent",
     "Tokenizer",
     "fetch_model",
+    "find_compiler",
     "load_tokenizer",
     "pack_tokens",
+    "probe_cpu_backend",
     "resolve_model",
+    "run_engine_benchmark",
+    "this_machine",
     "unpack_tokens",
 ]

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from .backends.base import BLOCK_SIZE, Backend, Batch, PassAborted, SequenceSlice
+from .backends.base import Backend, PassAborted
+from .batch import BLOCK_SIZE, Batch, SequenceSlice
 from .kv_cache import KVCache
 from .messages import (
     EngineStats,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from .backends.base import BLOCK_SIZE
+from .batch import BLOCK_SIZE
 
 
 @dataclass(slots=True, eq=False)

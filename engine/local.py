@@ -38,6 +38,8 @@ START_SECONDS: Final = 300.0
 _GRACE_SECONDS: Final = 2.0
 _FIRST_BACKOFF: Final = 0.5
 _LONGEST_BACKOFF: Final = 30.0
+_MAX_UNSENT: Final = 8 << 20
+"""Bytes that may wait for the engine process to read them; with more, requests are refused."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,10 +91,17 @@ class LocalEngine(EngineHandle):
         if request.id in self._live:
             raise ValueError(f"sequence {request.id} is already running")
         if self._process is None:
-            asyncio.get_running_loop().call_soon(on_event, _unavailable(request.id, "the engine is not running"))
+            self._refuse(request, on_event, "the engine is not running")
+            return
+        if self._process.unsent > _MAX_UNSENT:
+            self._refuse(request, on_event, "the engine does not keep up with its requests; try again later")
             return
         self._live[request.id] = on_event
         self._process.send(request)
+
+    @staticmethod
+    def _refuse(request: GenerationRequest, on_event: OnEvent, why: str) -> None:
+        asyncio.get_running_loop().call_soon(on_event, _unavailable(request.id, why))
 
     def cancel(self, sequence: int) -> None:
         """Free a sequence at once; unknown and finished ones are ignored."""
@@ -199,6 +208,12 @@ class _EngineProcess(asyncio.Protocol):
             self._transport.abort()
         if self._process is not None:
             await asyncio.shield(asyncio.to_thread(_reap, self._process))
+
+    @property
+    def unsent(self) -> int:
+        """Bytes written that the process has not read, beyond what the socket holds."""
+        assert self._transport is not None
+        return self._transport.get_write_buffer_size()
 
     def send(self, message: ToEngine) -> None:
         """Write a message now, as far as the socket takes it."""

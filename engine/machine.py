@@ -1,12 +1,16 @@
-"""This machine as the engine sees it: processor, memory, and what will compute on it and why."""
+"""This machine as the engine sees it: processor, memory, compiler. Importable without torch."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+COMPILERS: Final = ("g++", "c++", "clang++")
+"""C++ compilers that are looked for, the preferred one first."""
 
 _INSTRUCTIONS: Final = {
     "avx2": "AVX2",
@@ -34,55 +38,47 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine this runs on."""
-    processor, flags = _cpuinfo()
+    processor = next(iter(_processors()), {})
+    flags = set((processor.get("flags") or processor.get("Features") or "").split())
     return Machine(
         system=f"{platform.system()} {platform.machine()}",
-        processor=processor or platform.processor() or platform.machine(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        processor=processor.get("model name") or platform.processor() or platform.machine(),
+        cores=available_cores(),
         instructions=[name for flag, name in _INSTRUCTIONS.items() if flag in flags],
         memory=_memory(),
     )
 
 
-def describe_cpu_backend() -> str:
-    """The cpu backend with the kernels it will use here and why. Compiles them if they are not in the cache.
-
-    Raises:
-        EngineError: those asked for by WARMLINE_KERNELS can't be had.
-        ImportError: torch is missing or broken.
-
-    """
-    import torch
-
-    from .backends.base import BLOCK_SIZE
-    from .kernels.cpu import KernelSetup, create_kernels, exact_levels
-    from .models.config import ModelConfig
-
-    smallest = ModelConfig(
-        architecture="llama",
-        vocab_size=32,
-        hidden_size=32,
-        num_layers=1,
-        num_heads=1,
-        num_kv_heads=1,
-        head_dim=32,
-        ffn_size=32,
-        context_length=BLOCK_SIZE,
-    )
-    levels = exact_levels()
-    angles = torch.zeros(BLOCK_SIZE, smallest.head_dim // 2)
-    setup = KernelSetup(config=smallest, num_blocks=1, block_size=BLOCK_SIZE, levels=levels, cos=angles, sin=angles)
-    return f"cpu: {create_kernels(setup).description}, {levels.describe()}"
+def available_cores() -> int:
+    """The cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def _cpuinfo() -> tuple[str, set[str]]:
-    """Name and flags of the first processor; empty where the system doesn't say."""
+def native_code_target() -> str:
+    """What code compiled for exactly this machine depends on; not for people."""
+    wanted = ("cpu family", "model", "flags", "CPU implementer", "CPU part", "Features")
+    kinds = {"\n".join(processor.get(field, "") for field in wanted) for processor in _processors()}
+    return "\n".join([platform.machine(), *(sorted(kinds) or [platform.processor()])])
+
+
+def find_compiler() -> str | None:
+    """The path of the C++ compiler that the kernels are built with, None where there is none."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+def _processors() -> list[dict[str, str]]:
+    """What Linux says of each logical processor, by field; nothing elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        paragraphs = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")
     except OSError:
-        return "", set()
-    fields = {name.strip(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon}
-    return fields.get("model name", ""), set((fields.get("flags") or fields.get("Features") or "").split())
+        return []
+    processors = []
+    for paragraph in paragraphs:
+        pairs = [line.partition(":") for line in paragraph.splitlines()]
+        processors.append({name.strip(): value.strip() for name, colon, value in pairs if colon})
+    return [fields for fields in processors if fields]
 
 
 def _memory() -> int:

@@ -128,9 +128,9 @@ def main(create: CreateBackend | None = None) -> None:
 
     ``create`` stands in for `create_backend` in tests.
     """
-    # A Ctrl-C goes to the whole group; the gateway ends this process when it is done itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the gateway ends this process, by closing the socket
     logging.basicConfig(stream=sys.stderr, format="engine: %(levelname)s %(message)s")
+    logging.getLogger("warmline").setLevel(logging.INFO)
     sock = socket.socket(fileno=int(sys.argv[1]))
     options = msgspec.json.decode(sys.argv[2], type=EngineOptions)
     threading.Thread(target=_exit_on_hangup, args=(sock.fileno(),), daemon=True).start()
@@ -185,6 +185,8 @@ def _exit_on_hangup(descriptor: int) -> None:
     poll = select.poll()
     poll.register(descriptor, 0)  # hang-ups are always reported
     if any(event & select.POLLHUP for _, event in poll.poll()):
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # a compiler that is running goes, too
         os._exit(0)
 
 

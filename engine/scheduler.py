@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from .backends.base import BLOCK_SIZE
+from .batch import BLOCK_SIZE
 from .kv_cache import KVCache
 from .sequence import NO_DRAFT, Draft, Sequence
 

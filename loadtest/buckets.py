@@ -1,8 +1,8 @@
 """Locust in microseconds.
 
 Locust rounds response times below 100 to whole numbers, to two digits above, and prints whole milliseconds: too
-coarse for a first token within a millisecond. Times are therefore reported in microseconds (the columns still say
-ms) and kept to three significant digits.
+coarse for a first token within a millisecond. Times are therefore reported in microseconds and kept to three
+significant digits. Locust's column heads can't be changed, so the rows name the unit.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
+from typing import Any
 
 import locust.stats
 from locust import events
@@ -17,5 +19,12 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--api-key", env_var="WARMLINE_API_KEY", default=None, help="The service's API key")
 
 
+def say_unit(**event: Any) -> None:
+    """Say what the numbers of the tables are; on stderr, where the tables are, too."""
+    print("times are in microseconds: locust's columns say ms, the rows [us] are right", file=sys.stderr, flush=True)
+
+
 events.init_command_line_parser.add_listener(add_options)  # type: ignore[no-untyped-call]
+events.test_start.add_listener(say_unit)  # type: ignore[no-untyped-call]
+events.quit.add_listener(say_unit)  # type: ignore[no-untyped-call]
 locust.stats.bucket_response_time = bucket_response_time

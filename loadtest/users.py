@@ -1,6 +1,6 @@
 """One locust user: an editor with a document open, typing, completing and editing.
 
-What is reported, in microseconds (see `buckets`), for ``complete`` and ``edit`` each:
+What is reported, in microseconds (see `buckets`), for ``complete [us]`` and ``edit [us]`` each:
 
 CONNECT  from the TCP connect to `welcome`, upgrade and hello included
 TTFT     from writing the request to reading its first `delta` or `ops`
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import gevent
 from locust import User, between, task
-from warmline.realtime.protocol import MSGPACK, Change, Complete, Edit, Open, ProtocolError, Sampling, TextEdit
+from warmline.realtime import MSGPACK, Change, Complete, Edit, Open, ProtocolError, Sampling, TextEdit
 
 from .snippets import SNIPPETS
 from .wire import Wire, WireError, now
@@ -126,7 +126,7 @@ class EditorUser(User):
     def _report(self, kind: str, name: str, microseconds: float, **details: Any) -> None:
         self.environment.events.request.fire(
             request_type=kind,
-            name=name,
+            name=f"{name} [us]",
             response_time=microseconds,
             response_length=details.get("length", 0),
             exception=details.get("exception"),

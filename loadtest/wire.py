@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import websocket
-from warmline.realtime.protocol import (
+from warmline.realtime import (
     Accepted,
     Cancel,
     ClientMessage,

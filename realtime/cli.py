@@ -1,11 +1,14 @@
 """The `warmline` command: options, and one line on stderr for whatever goes wrong.
 
-Exit codes: 0 done (also a server ended by Ctrl-C or SIGTERM), 1 failed, 2 wrong usage, 130 interrupted by Ctrl-C.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted by Ctrl-C. `serve` is done (0) when Ctrl-C or SIGTERM
+ends it, also while it starts. An edit that was cut off has failed (1), with --write or without, since half an edit is
+rarely what was meant; a completion that was cut off is done (0), since most are. Both say so on stderr.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import re
 import sys
@@ -17,13 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from warmline.engine import EngineOptions
-
     from .request_commands import Parameters
 
 app = typer.Typer(
     name="warmline",
-    help="A self-hosted code assistant that has already read your file when you ask.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -54,6 +54,21 @@ class SpeculationName(StrEnum):
 
     AUTO = "auto"
     OFF = "off"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"warmline {importlib.metadata.version('warmline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A self-hosted code assistant that has already read your file when you ask."""
 
 
 def parse_size(text: str) -> int:
@@ -109,6 +124,7 @@ def serve(
     """Run the service until Ctrl-C. The first start fetches the default model."""
     from warmline.engine import EngineError
 
+    from .engine_setup import engine_options, explained
     from .logs import configure_logging
     from .server import GatewayServer, ServerConfig, ServerError, check_address, run_server
 
@@ -129,38 +145,14 @@ def serve(
 
     try:
         check_address(config)
-        options = _engine_options(model, adapter, backend, threads, kv_memory)
-        _say(f"loading {options.model}")
-        configure_logging()
-        run_server(config, options, say_ready)
+        with explained(model):
+            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            _say(f"loading {options.model}")
+            configure_logging()
+            run_server(config, options, say_ready)
     except (EngineError, ServerError, ValueError) as error:
         raise CommandFailed(str(error)) from None
-
-
-def _engine_options(
-    model: str | None, adapter: Path | None, backend: BackendName, threads: int | None, kv_memory: int
-) -> EngineOptions:
-    """What the engine is to run; a known model that is not here yet is fetched.
-
-    Raises:
-        ModelError: there is no such model, or it can't be fetched.
-
-    """
-    from warmline.engine import CATALOG, DEFAULT_MODEL, EngineOptions, ModelError, resolve_model
-
-    name = model or DEFAULT_MODEL
-    if name in CATALOG:
-        _fetch(name)
-    if adapter is not None and not adapter.is_file():
-        raise ModelError(f"no adapter at {adapter}: give a safetensors file")
-    return EngineOptions(
-        model=str(resolve_model(name)),
-        model_name=name if name in CATALOG else Path(name).name,
-        adapter=None if adapter is None else str(adapter.resolve()),
-        backend=backend.value,
-        threads=threads,
-        kv_memory=kv_memory,
-    )
+    _say("stopped")
 
 
 # Asking --------------------------------------------------------------------------------------------------------
@@ -302,34 +294,26 @@ def model_list() -> None:
 def model_fetch(
     name: Annotated[str | None, typer.Argument(help="Which one. [default: the default model]")] = None,
 ) -> None:
-    """Download a model, check it, and say where it is."""
+    """Download a model unless it is here, check it either way, and say where it is."""
     from warmline.engine import DEFAULT_MODEL, ModelError
 
+    from .engine_setup import fetch
+
     try:
-        path = _fetch(name or DEFAULT_MODEL)
+        path = fetch(name or DEFAULT_MODEL)
     except ModelError as error:
         raise CommandFailed(str(error)) from None
     print(path)
-
-
-def _fetch(name: str) -> Path:
-    from warmline.engine import CATALOG, fetch_model
-
-    known = CATALOG.get(name)
-    if known is None or known.path.is_file():
-        return fetch_model(name)
-    _say(f"fetching {name} ({known.megabytes} MB, once)")
-    path = fetch_model(name)
-    _say(f"{name} is at {path}")
-    return path
 
 
 @app.command()
 def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Say what will compute on this machine and why. Exit code 1 if something is missing."""
     from .doctor import examine, report
+    from .interrupts import no_interrupt_lost
 
-    findings = examine()
+    with no_interrupt_lost():
+        findings = examine()
     print(report(findings, as_json=json))
     if any(finding.state == "missing" for finding in findings):
         raise typer.Exit(1)
@@ -348,11 +332,15 @@ def bench_engine(
     """Measure prefill, decode and passes of 1 to 64 tokens."""
     if json is not None and not json.resolve().parent.is_dir():
         raise CommandFailed(f"there is no folder {json.resolve().parent} to write {json.name} to")
-    from warmline.engine import EngineError
-    from warmline.engine.benchmarks.engine import main as measure
+    from warmline.engine import EngineError, run_engine_benchmark
+
+    from .engine_setup import engine_options, explained
+    from .interrupts import no_interrupt_lost
 
     try:
-        measure(_engine_options(model, adapter, backend, threads, kv_memory), json, repeats)
+        with no_interrupt_lost(), explained(model):
+            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            run_engine_benchmark(options, json, repeats)
     except EngineError as error:
         raise CommandFailed(str(error)) from None
 

@@ -34,7 +34,8 @@ logger = structlog.get_logger("warmline.connection")
 
 _POLICY_VIOLATION: Final = 1008
 _MESSAGES_PER_TURN: Final = 64
-"""Messages of one client that are handled before others get their turn."""
+_TURN_NS: Final = 1_000_000
+"""How many messages of one client are handled, and for how long, before others get their turn."""
 _UNSENT_IN_KERNEL: Final = 16 << 10
 """Bytes that the kernel may hold unsent, so that a slow reader shows here and not megabytes later."""
 
@@ -97,6 +98,7 @@ class Connection:
         self._received = 0
         self._errors_in_row = 0
         self._ended = False
+        self._draining = False
         self._closing: asyncio.Task[None] | None = None
         ws.on_drained = self._flush
 
@@ -111,11 +113,16 @@ class Connection:
                 return
             if session is None:
                 return
-            handled = 0
+            if self._draining:
+                session.drain()
+            handled = busy = 0
             while (message := await self._read()) is not None:
-                session.handle(message, self._received, clock())
+                parsed = clock()
+                session.handle(message, self._received, parsed)
                 handled += 1
-                if handled % _MESSAGES_PER_TURN == 0:
+                busy += clock() - parsed
+                if handled >= _MESSAGES_PER_TURN or busy >= _TURN_NS:
+                    handled = busy = 0
                     await asyncio.sleep(0)  # reading what is buffered already doesn't yield by itself
         except ConnectionClosed:
             pass
@@ -141,6 +148,17 @@ class Connection:
         encoded = clock()
         broadcast(self._targets, frame, text=self._codec.text)
         return encoded
+
+    def drain(self) -> None:
+        """The server goes away: end all requests, and take no more."""
+        self._draining = True
+        if self._session is not None:
+            self._session.drain()
+
+    @property
+    def drained(self) -> bool:
+        """Whether every request has ended and its terminal frame was written."""
+        return self._session is None or self._ended or (self._session.running == 0 and len(self._outbox) == 0)
 
     # Reading ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
-import shutil
 from typing import Literal
 
 import msgspec
@@ -27,9 +26,7 @@ def examine() -> list[Finding]:
     version = importlib.metadata.version("warmline")
     findings = [Finding("warmline", "ok", f"{version} on Python {platform.python_version()}")]
     if missing:
-        findings.append(
-            Finding("packages", "missing", f'{", ".join(missing)}; install with: pip install "warmline[serve]"')
-        )
+        findings.append(Finding("packages", "missing", f'{", ".join(missing)}; install with: pip install ".[serve]"'))
     else:
         findings.append(Finding("packages", "ok", "all that the service needs"))
     return [*findings, *_machine(), _compiler(), *_computing(), _model()]
@@ -51,7 +48,7 @@ def _installed(package: str) -> bool:
 
 
 def _machine() -> list[Finding]:
-    from warmline.engine.machine import this_machine
+    from warmline.engine import this_machine
 
     machine = this_machine()
     instructions = ", ".join(machine.instructions) or "no vector instructions that are known"
@@ -66,9 +63,10 @@ def _machine() -> list[Finding]:
 
 
 def _compiler() -> Finding:
-    for name in ("g++", "c++", "clang++"):
-        if path := shutil.which(name):
-            return Finding("compiler", "ok", path)
+    from warmline.engine import find_compiler
+
+    if path := find_compiler():
+        return Finding("compiler", "ok", path)
     return Finding(
         "compiler", "note", "no C++ compiler, so slower PyTorch kernels are used; on Debian: apt-get install g++"
     )
@@ -77,15 +75,15 @@ def _compiler() -> Finding:
 def _computing() -> list[Finding]:
     try:
         import torch
-        from warmline.engine import EngineError
-        from warmline.engine.machine import describe_cpu_backend
+        from warmline.engine import EngineError, probe_cpu_backend
     except (ImportError, OSError) as error:
         return [Finding("torch", "missing", f"it can't be loaded: {error}")]
     findings = [Finding("torch", "ok", str(torch.__version__))]
     try:
-        backend = describe_cpu_backend()
-        findings.append(Finding("backend", "ok" if "native" in backend else "note", backend))
-    except EngineError as error:
+        probe = probe_cpu_backend()
+        state: State = "ok" if probe.kernels == "native" else "note"
+        findings.append(Finding("backend", state, f"cpu: {probe.description}"))
+    except (EngineError, ImportError) as error:
         findings.append(Finding("backend", "missing", str(error)))
     if torch.cuda.is_available():
         findings.append(Finding("gpu", "note", f"{torch.cuda.get_device_name(0)}; this version computes on the CPU"))

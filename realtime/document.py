@@ -8,7 +8,7 @@ from typing import Final, Literal
 from .errors import Refused
 from .limits import Limits
 from .protocol import Change, ErrorCode, Open, TextEdit
-from .text import content_hash, utf16_length
+from .text import content_hash, string_index, utf16_length
 
 _FEW: Final = 8
 """Up to so many edits, rebuilding the string for each is cheaper than going through UTF-16."""
@@ -65,12 +65,10 @@ class Document:
         _check_range(start, end, self.length)
         if self.length == len(self.text):
             return start, end
-        units = self.text.encode("utf-16-le")
-        for offset in (start, end):
-            if _splits_pair(units, offset):
-                raise _inside_pair(offset)
-        first = len(units[: 2 * start].decode("utf-16-le"))
-        return first, first + len(units[2 * start : 2 * end].decode("utf-16-le"))
+        try:
+            return string_index(self.text, start), string_index(self.text, end)
+        except ValueError as error:
+            raise Refused(ErrorCode.INVALID_RANGE, str(error)) from None
 
     def change(self, change: Change, limits: Limits) -> None:
         """Apply a change.
@@ -184,10 +182,6 @@ class _Gap:
         return piece
 
 
-def _splits_pair(units: bytes, offset: int) -> bool:
-    return 2 * offset < len(units) and 0xDC <= units[2 * offset + 1] <= 0xDF
-
-
 def _check_size(text: str, limits: Limits) -> None:
     if 4 * len(text) <= limits.max_document_bytes:
         return
@@ -207,6 +201,5 @@ def _check_range(start: int, end: int, length: int, edit: int | None = None) -> 
     raise Refused(ErrorCode.INVALID_RANGE, f"{where}the range {start}..{end} {problem}")
 
 
-def _inside_pair(offset: int, edit: int | None = None) -> Refused:
-    where = "" if edit is None else f"edit {edit}: "
-    return Refused(ErrorCode.INVALID_RANGE, f"{where}offset {offset} lies inside a surrogate pair")
+def _inside_pair(offset: int, edit: int) -> Refused:
+    return Refused(ErrorCode.INVALID_RANGE, f"edit {edit}: offset {offset} lies inside a surrogate pair")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -25,8 +26,6 @@ Send = Callable[[ServerMessage], int]
 class Output(Protocol):
     """Makes frames of a request's text. None means that there is nothing to send."""
 
-    kind: str
-
     def feed(self, text: str) -> Delta | Ops | None:
         """Take the next text of the model."""
 
@@ -41,7 +40,6 @@ class Output(Protocol):
 class CompletionOutput:
     """Text as it comes, in the document's line ends."""
 
-    kind = "complete"
     ended = False
 
     def __init__(self, stream: int, newline: str) -> None:
@@ -63,8 +61,6 @@ class EditOutput:
     The stop string ends the text at the newline before the closing fence. An answer without a line has no such
     newline: it starts with the fence, which is looked for here.
     """
-
-    kind = "edit"
 
     def __init__(self, stream: int, plan: PromptPlan, original: str) -> None:
         self._stream = stream
@@ -102,12 +98,13 @@ class EditOutput:
 
 
 class Generation:
-    """A running request.
+    """A request from its arrival to its end.
 
     Attributes:
         request: the client's id of it.
         stream: its number on the wire.
         document: the id of the document it was made for.
+        ended: its terminal frame was sent.
     """
 
     def __init__(
@@ -115,8 +112,7 @@ class Generation:
         request: int,
         stream: int,
         document: str,
-        sequence: GenerationRequest,
-        output: Output,
+        kind: str,
         trace: Trace,
         engine: EngineHandle,
         metrics: Metrics,
@@ -126,40 +122,48 @@ class Generation:
         self.request = request
         self.stream = stream
         self.document = document
-        self._sequence = sequence
-        self._output = output
+        self.ended = False
+        self._kind = kind
+        self._sequence: GenerationRequest | None = None
         self._trace = trace
         self._engine = engine
         self._metrics = metrics
         self._send = send
         self._on_end = on_end
-        self._ended = False
 
-    def start(self) -> None:
+    def start(self, sequence: GenerationRequest, output: Output) -> None:
         """Tell the client that the request was accepted, and give it to the engine."""
+        self._sequence = sequence
         self._send(Accepted(self.request, self.stream))
         self._trace.submitted = clock()
-        self._engine.submit(self._sequence, self._on_event)
+        self._engine.submit(sequence, partial(self._on_event, sequence, output))
 
     def cancel(self) -> None:
-        """End it now; its terminal frame comes with the engine's last event."""
-        self._engine.cancel(self._sequence.id)
+        """End it now. The terminal frame of one that was started comes with the engine's last event."""
+        if self._sequence is not None:
+            self._engine.cancel(self._sequence.id)
+        elif not self.ended:
+            self._send(Accepted(self.request, self.stream))
+            trace = self._trace
+            trace.submitted = trace.ended = trace.encoded = trace.sent = clock()
+            timing = trace.timing(Finished("cancel"))
+            self._end("cancel", Receipt(), timing, Done(self.request, "cancel", Receipt(), timing))
 
-    def _on_event(self, event: SequenceEvent) -> None:
-        if self._ended:
+    def _on_event(self, sequence: GenerationRequest, output: Output, event: SequenceEvent) -> None:
+        if self.ended:
             return
         arrived = clock()
         try:
             if event.text:
-                self._show(self._output.feed(event.text))
-                if self._output.ended and event.finished is None:
+                self._show(output.feed(event.text))
+                if output.ended and event.finished is None:
                     self.cancel()
             if event.finished is not None:
-                self._finish(event.finished, arrived)
+                self._finish(sequence, output, event.finished, arrived)
         except Exception:
-            logger.exception("request failed", request=self.request, kind=self._output.kind)
+            logger.exception("request failed", request=self.request, kind=self._kind)
             self.cancel()
-            if not self._ended:
+            if not self.ended:
                 self._end("error", Receipt(), Timing(), _failure(self.request, ErrorCode.INTERNAL_ERROR, ""))
 
     def _show(self, message: Delta | Ops | None) -> None:
@@ -169,25 +173,25 @@ class Generation:
         if not self._trace.first_sent:
             self._trace.first_sent = clock()
 
-    def _finish(self, finished: Finished, arrived: int) -> None:
-        reason = "stop" if self._output.ended and finished.reason != "error" else finished.reason
+    def _finish(self, sequence: GenerationRequest, output: Output, finished: Finished, arrived: int) -> None:
+        reason = "stop" if output.ended and finished.reason != "error" else finished.reason
         trace = self._trace
         trace.ended = arrived
-        self._show(self._output.finish(reason == "stop"))
+        self._show(output.finish(reason == "stop"))
         trace.sent = clock()
         if trace.encoded < arrived:  # this event brought nothing to write
             trace.encoded = trace.sent
-        receipt, timing = _receipt(finished, self._sequence.sampling.seed), trace.timing(finished)
+        receipt, timing = _receipt(finished, sequence.sampling.seed), trace.timing(finished)
         if reason == "error":
             self._end(reason, receipt, timing, _failure(self.request, finished.error_code, finished.error))
         else:
             self._end(reason, receipt, timing, Done(self.request, reason, receipt, timing))
 
     def _end(self, outcome: str, receipt: Receipt, timing: Timing, message: Done | Error) -> None:
-        self._ended = True
+        self.ended = True
         self._send(message)
         self._on_end(self)
-        self._metrics.request_ended(self._output.kind, outcome, receipt, timing)
+        self._metrics.request_ended(self._kind, outcome, receipt, timing)
 
 
 def _receipt(finished: Finished, seed: int) -> Receipt:

@@ -21,6 +21,7 @@ longer than any run of backticks in what it encloses. Models see LF line ends on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -29,19 +30,20 @@ from .document import Document
 from .errors import Refused
 from .protocol import ErrorCode
 
-_CONTEXT_LINES: Final = ((40, 20), (20, 10), (8, 4), (0, 0))
-"""Lines before and after the range, from the most to the least."""
+_CONTEXT_LINES: Final = ((40, 20), (20, 10), (8, 4))
+"""Lines before and after the range, from the most to the least; none if these don't fit."""
 _CONTEXT_CHARS: Final = 6000
 _SAMPLE_CHARS: Final = 4000
 """How much of a completion's text is tokenised to learn how much fits."""
 _ROOM_TO_GROW: Final = 64
 """Tokens that an edit's answer may always have beyond those of the range."""
-_MAX_CHARS_PER_TOKEN: Final = 16
-"""Text longer than this times the room is refused without tokenising it, which would hold up the event loop."""
+_MAX_CHARS_PER_TOKEN: Final = 8
+"""A token of code has 3 or 4 characters. Text that would need more than this many for each is taken not to fit and
+isn't tokenised, so that a request costs time in the size of the model's context and not of its document."""
 
 
 class PromptTokenizer(Protocol):
-    """What prompts need of a tokenizer."""
+    """What prompts need of a tokenizer. It is used by several threads at once."""
 
     bos_id: int | None
     adds_bos: bool
@@ -78,9 +80,23 @@ class PromptPlan:
     final_newline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a request's prompt is made of, still as text.
+
+    Attributes:
+        chars: about how many characters there are to tokenise, at most.
+        plan: does that, in whatever thread. Raises `Refused`, PROMPT_TOO_LONG, where there is no room.
+    """
+
+    chars: int
+    plan: Callable[[], PromptPlan]
+
+
 class PromptBuilder:
     """Lays out prompts for one model.
 
+    A layout holds the text as it is now; what is changed in the document afterwards doesn't reach it.
     ``max_tokens`` is what a sequence may have, prompt and output together.
     """
 
@@ -95,23 +111,33 @@ class PromptBuilder:
 
     def complete(
         self, document: Document, index: int, max_tokens: int, stop: tuple[str, ...], replay: str | None
-    ) -> PromptPlan:
-        """Plan a completion at a string index: the text before it as it stands.
+    ) -> Layout:
+        """Lay out a completion at a string index: the text before it as it stands.
 
         Of a long text, a window: it leaves room for ``max_tokens``, but has at least half of what a sequence may.
+
+        Raises:
+            Refused: PROMPT_TOO_LONG, the replay can't fit.
+
         """
+        self._check_replay(replay)
         bos = self._bos()
         room = self._max_tokens - min(max_tokens, self._max_tokens // 2) - len(bos)
-        tokens = self._window(document.text, index, room) or self._tokenizer.encode("\n")
-        newline = document.newline
+        text, newline = document.text, document.newline
         if replay is not None and newline == "\r\n":
             replay = _lf(replay)
-        return PromptPlan(
-            prompt=bos + tokens,
-            stop=tuple(map(_lf, stop)),
-            newline=newline,
-            replay=None if replay is None else self._tokenizer.encode(replay),
-        )
+
+        def plan() -> PromptPlan:
+            encode = self._tokenizer.encode
+            return PromptPlan(
+                prompt=bos + (self._window(text, index, room) or encode("\n")),
+                stop=tuple(map(_lf, stop)),
+                newline=newline,
+                replay=None if replay is None else encode(replay),
+            )
+
+        sampled = 0 if index <= _SAMPLE_CHARS else _SAMPLE_CHARS
+        return Layout(min(index, _MAX_CHARS_PER_TOKEN * room) + sampled + len(replay or ""), plan)
 
     def edit(
         self,
@@ -122,66 +148,98 @@ class PromptBuilder:
         max_tokens: int,
         stop: tuple[str, ...],
         replay: str | None,
-    ) -> PromptPlan:
-        """Plan an edit of the string indices [start, end).
+    ) -> Layout:
+        """Lay out an edit of the string indices [start, end).
 
         Raises:
-            Refused: PROMPT_TOO_LONG, there is no room for prompt and answer even without surrounding lines.
+            Refused: PROMPT_TOO_LONG, so much text can't fit.
 
         """
-        text = document.text
-        if (chars := end - start + len(instruction)) > _MAX_CHARS_PER_TOKEN * self._max_tokens:
-            raise self._too_long(chars // _MAX_CHARS_PER_TOKEN, "more than ")
+        text, newline = document.text, document.newline
+        prompt_tokens = (end - start + len(instruction)) // _MAX_CHARS_PER_TOKEN
+        answer_tokens = min(max_tokens, (end - start) // _MAX_CHARS_PER_TOKEN + _ROOM_TO_GROW)
+        if prompt_tokens + answer_tokens > self._max_tokens:
+            raise self._too_long(prompt_tokens + answer_tokens, "more than ")
+        self._check_replay(replay)
         region = _lf(text[start:end])
         replayed = None if replay is None else _lf(replay)
         final_newline = region.endswith("\n") or (start == end and _begins_line(text, start))
         if replayed:
             final_newline = final_newline and replayed.endswith("\n")
+        around = [
+            (_lf(text[_lines_before(text, start, before) : start]), _lf(text[end : _lines_after(text, end, after)]))
+            for before, after in _CONTEXT_LINES
+        ]
         language = re.sub(r"[^\w+#.-]", "", document.language)
-        encode = self._tokenizer.encode
-        needed = 0
-        for lines_before, lines_after in _CONTEXT_LINES:
-            before = _lf(text[_lines_before(text, start, lines_before) : start])
-            after = _lf(text[end : _lines_after(text, end, lines_after)])
-            fence = _fence(language, before, region, after, instruction, replayed or "")
-            message = _edit_message(language, fence, before, region, after, instruction.strip())
-            prompt = [*self._head, *encode(message), *self._tail, *encode(f"{fence}{language}\n")]
-            draft = encode(_answer(region, final_newline, fence))
-            needed = len(prompt) + min(max_tokens, len(draft) + _ROOM_TO_GROW)
-            if needed <= self._max_tokens:
-                return PromptPlan(
-                    prompt=prompt,
-                    stop=(f"\n{fence}", *map(_lf, stop)),
-                    newline=document.newline,
-                    draft=draft,
-                    replay=None if replayed is None else encode(_answer(replayed, final_newline, fence)),
-                    fence=fence,
-                    final_newline=final_newline,
-                )
-        raise self._too_long(needed)
+        fence = _fence(language, *around[0], region, instruction, replayed or "")
+        surroundings = [_code_around(f"{fence}{language}", fence, before, after) for before, after in around]
+        request = (
+            f"Code to rewrite:\n{fence}{language}\n{_closed(region)}{fence}\n\nInstruction: {instruction.strip()}"
+        )
+        repeated = _answer(region, final_newline, fence)
+        replayed = None if replayed is None else _answer(replayed, final_newline, fence)
+
+        def plan() -> PromptPlan:
+            encode = self._tokenizer.encode
+            message = encode(request)
+            reply = [*self._tail, *encode(f"{fence}{language}\n")]
+            draft = encode(repeated)
+            needed = len(self._head) + len(message) + len(reply) + min(max_tokens, len(draft) + _ROOM_TO_GROW)
+            if needed > self._max_tokens:
+                raise self._too_long(needed)
+            shown = self._first_that_fits(surroundings, self._max_tokens - needed)
+            return PromptPlan(
+                prompt=[*self._head, *shown, *message, *reply],
+                stop=(f"\n{fence}", *map(_lf, stop)),
+                newline=newline,
+                draft=draft,
+                replay=None if replayed is None else encode(replayed),
+                fence=fence,
+                final_newline=final_newline,
+            )
+
+        return Layout(len(request) + len(repeated) + len(surroundings[0]) + len(replayed or ""), plan)
+
+    def _first_that_fits(self, texts: Iterable[str], room: int) -> list[int]:
+        """The tokens of the first of some texts that has no more than there is room for; none if all have."""
+        for text in dict.fromkeys(texts):
+            if len(text) <= _MAX_CHARS_PER_TOKEN * room:
+                tokens = self._tokenizer.encode(text)
+                if len(tokens) <= room:
+                    return tokens
+        return []
 
     def _window(self, text: str, end: int, room: int) -> list[int]:
         """The tokens of the text up to ``end``, or of its last lines that are sure to fit.
 
         How many characters make a token is measured, first on the last ones, so that a long window is tokenised
-        once or twice. Where it begins depends on nothing but the text.
+        once or twice, and more often only where it is much shorter then. Where it begins depends on nothing but the
+        text.
         """
         encode = self._tokenizer.encode
         start = max(end - _SAMPLE_CHARS, 0)
         tokens = encode(_lf(text[start:end]))
         if start == 0 and len(tokens) <= room:
             return tokens
-        quarters = 4 * (end - start) // len(tokens)  # characters in four tokens
+        # Counted in characters that make four tokens, to stay with integers.
+        quarters = min(4 * (end - start) // max(len(tokens), 1), 4 * _MAX_CHARS_PER_TOKEN)
+        retried = False
         while True:
             start = _window_start(text, end, room * quarters // 4, max(room // 4, 1))
             tokens = encode(_lf(text[start:end]))
             if len(tokens) <= room or quarters <= 1:  # a character takes at most four tokens, one for each byte
                 return tokens
-            quarters = max(min(quarters - 1, 4 * (end - start) // len(tokens)), 1)
+            most = quarters // 2 if retried else quarters - 1
+            quarters = max(min(most, 4 * (end - start) // len(tokens)), 1)
+            retried = True
 
     def _bos(self) -> list[int]:
         bos = self._tokenizer.bos_id
         return [bos] if self._tokenizer.adds_bos and bos is not None else []
+
+    def _check_replay(self, replay: str | None) -> None:
+        if replay is not None and (tokens := len(replay) // _MAX_CHARS_PER_TOKEN) > self._max_tokens:
+            raise self._too_long(tokens, "more than ")
 
     def _too_long(self, needed: int, more: str = "") -> Refused:
         return Refused(
@@ -191,15 +249,12 @@ class PromptBuilder:
         )
 
 
-def _edit_message(language: str, fence: str, before: str, region: str, after: str, instruction: str) -> str:
-    parts = [
-        f"{title}:\n{fence}{language}\n{_closed(code)}{fence}\n"
+def _code_around(opening: str, fence: str, before: str, after: str) -> str:
+    return "".join(
+        f"{title}:\n{opening}\n{_closed(code)}{fence}\n\n"
         for title, code in (("Code before", before), ("Code after", after))
         if code.strip()
-    ]
-    parts.append(f"Code to rewrite:\n{fence}{language}\n{_closed(region)}{fence}\n")
-    parts.append(f"Instruction: {instruction}")
-    return "\n".join(parts)
+    )
 
 
 def _answer(text: str, final_newline: bool, fence: str) -> str:

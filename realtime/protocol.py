@@ -217,7 +217,7 @@ class Drafts(_Array, frozen=True):
 
 
 class Receipt(_Array, frozen=True):
-    """What a request cost. Prompt tokens = ``warmed`` + ``cached`` + ``computed``."""
+    """What a request cost. Prompt tokens = ``warmed`` + ``cached`` + ``computed``, once the prompt was computed."""
 
     prompt_tokens: Natural = 0
     warmed_tokens: Natural = 0

@@ -17,8 +17,26 @@ _BAR: Final = 30
 
 
 def printable(text: str) -> str:
-    """Text that can't move the cursor or change colours: control characters become visible ones."""
-    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f]", lambda match: _picture(ord(match[0])), text)
+    """Text that can't move the cursor or change colours: control characters become visible ones. Line ends stay."""
+    return re.sub(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)", lambda match: _picture(ord(match[0])), text)
+
+
+class PrintableStream:
+    """`printable` for a text that comes in pieces: a line end may be divided among two."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown once this piece is there."""
+        text = self._held + piece
+        self._held = "\r" if text.endswith("\r") else ""
+        return printable(text.removesuffix("\r"))
+
+    def finish(self) -> str:
+        """What remains to be shown at the end."""
+        held, self._held = self._held, ""
+        return printable(held)
 
 
 def _picture(code: int) -> str:

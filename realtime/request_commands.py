@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import time
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from typing import Final, Literal, TypedDict
 
 from rich.console import Console
 from rich.live import Live
-from warmline.client import EditResult, EditStream, connect
+from warmline.client import EditResult, EditStream, Result, connect
 
-from .line_diff import LineDiff, split_lines
-from .report import growing_diff, print_diff, print_summary, printable
+from .line_diff import LineDiff
+from .report import PrintableStream, growing_diff, print_diff, print_summary
 from .source_file import SourceFile
+from .unified_diff import unified_diff
 
 REFRESH_SECONDS: Final = 0.04
 
@@ -47,24 +47,30 @@ class Service:
 
 
 class EditCut(Exception):
-    """An edit that was to be written did not end by itself."""
+    """An edit did not end by itself; what it has changed so far was shown, and nothing was written."""
 
 
 async def complete(service: Service, path: Path, line: int, column: int, parameters: Parameters) -> None:
-    """Print the text that belongs at a place as it comes in, and on a terminal where the time went."""
+    """Print the text that belongs at a place as it comes in, and on a terminal where the time went.
+
+    If it was cut off, stderr says so.
+    """
     source = SourceFile.read(path)
     position = source.index(line, column)
     terminal = sys.stdout.isatty()
+    shown = PrintableStream()
     async with service.connect() as session:
         document = await session.open(source.uri, source.text, source.language)
         completion = session.complete(document, position, **parameters)
         async for piece in completion:
-            sys.stdout.write(printable(piece) if terminal else piece)
+            sys.stdout.write(shown.feed(piece) if terminal else piece)
             sys.stdout.flush()
         result = await completion.result()
     if terminal:
-        print()
+        print(shown.finish())
         print_summary(Console(stderr=True), result)
+    if result.reason != "stop":
+        _say(f"the completion {_how_it_was_cut(result)}")
 
 
 async def edit(
@@ -75,7 +81,7 @@ async def edit(
     Into a pipe it prints a unified diff at the end, which `patch` and `git apply` take.
 
     Raises:
-        EditCut: the edit was to be written but ended early.
+        EditCut: the edit ended early.
 
     """
     source = SourceFile.read(path)
@@ -87,19 +93,31 @@ async def edit(
             result = await _show(stream, LineDiff(source.text[start:end], first))
         else:
             result = await stream.result()
-        await document.apply(result)
-        changed = document.text
+    unchanged = result.text == source.text[start:end]
     if sys.stdout.isatty():
         print_summary(Console(), result)
     else:
-        sys.stdout.write(unified_diff(source, changed))
+        sys.stdout.write(unified_diff(path, source.text, (start, end), result.text))
         print_summary(Console(stderr=True), result)
-    if not write:
-        return
+        if unchanged:
+            _say("nothing changes")
     if result.reason != "stop":
-        raise EditCut(f"the edit ended early ({result.reason}), so {path} was not written")
-    source.write(changed)
-    Console(stderr=True).print(f"{path} was written", highlight=False, soft_wrap=True)
+        not_written = f", and {path} was not written" if write else ""
+        raise EditCut(f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}")
+    if write and not unchanged:
+        source.write(source.text[:start] + result.text + source.text[end:])
+        _say(f"{path} was written")
+
+
+def _how_it_was_cut(result: Result) -> str:
+    if result.reason == "length":
+        tokens = result.receipt.output_tokens
+        return f"was cut off after {tokens} tokens (--max-tokens N allows more, within the model's context)"
+    return f"ended early ({result.reason})"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 async def _show(stream: EditStream, diff: LineDiff) -> EditResult:
@@ -116,13 +134,6 @@ async def _show(stream: EditStream, diff: LineDiff) -> EditResult:
     diff.finish()
     print_diff(console, diff)
     return result
-
-
-def unified_diff(source: SourceFile, changed: str) -> str:
-    """What turns the file into ``changed``, for `patch -p1`."""
-    name = source.path.as_posix().lstrip("/")
-    lines = difflib.unified_diff(split_lines(source.text), split_lines(changed), f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def parse_place(place: str) -> tuple[Path, int, int]:

@@ -36,6 +36,9 @@ _T = TypeVar("_T")
 
 _OPEN_TIMEOUT: Final = 5.0
 _CLOSE_TIMEOUT: Final = 2.0
+_DRAIN_TIMEOUT: Final = 1.0
+"""Seconds that requests have to end when the server closes."""
+_DRAIN_POLL: Final = 0.01
 _PING_INTERVAL: Final = 20.0
 _HEARTBEAT_TIMEOUT: Final = 10.0
 """Seconds without a sign of life after which the engine counts as stuck."""
@@ -88,7 +91,8 @@ class GatewayServer:
         self.model = engine.model
         self._engine = engine
         self._config = config
-        self._connections = 0
+        self._connections: set[Connection] = set()
+        self._draining = False
         self._server: Server | None = None
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
         self._service = Service(
@@ -153,10 +157,25 @@ class GatewayServer:
             raise ServerError(_explain(error, config)) from None
 
     async def close(self) -> None:
-        """Take no more connections and close those that stand with 1012, so that clients come again. Idempotent."""
+        """End every request, then close every connection with 1012, so that clients come again. Idempotent.
+
+        Clients get the last frames of their requests if the engine ends them within a second.
+        """
         if self._server is not None:
+            await self._drain()
             self._server.close(code=CloseCode.SERVICE_RESTART, reason="the server restarts")
             await self._server.wait_closed()
+            self._service.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _drain(self) -> None:
+        self._draining = True
+        for connection in self._connections:
+            connection.drain()
+        until = asyncio.get_running_loop().time() + _DRAIN_TIMEOUT
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            if all(connection.drained for connection in self._connections):
+                break
+            await asyncio.sleep(min(left, _DRAIN_POLL))
 
     async def __aenter__(self) -> GatewayServer:
         await self.start()
@@ -167,11 +186,14 @@ class GatewayServer:
 
     async def _serve(self, ws: ServerConnection) -> None:
         assert isinstance(ws, GatewaySocket)
-        self._connections += 1
+        connection = Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8))
+        self._connections.add(connection)
+        if self._draining:
+            connection.drain()
         try:
-            await Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8)).run()
+            await connection.run()
         finally:
-            self._connections -= 1
+            self._connections.discard(connection)
 
     def _health(self) -> str | None:
         age = self._engine.heartbeat_age
@@ -180,8 +202,12 @@ class GatewayServer:
         return f"the engine has given no sign of life for {age:.0f} seconds" if age > _HEARTBEAT_TIMEOUT else None
 
     def _overload(self) -> str | None:
+        if self._draining:
+            return "the server restarts; come again later"
         most = self._config.max_connections
-        return f"the server has all its {most} connections; come again later" if self._connections >= most else None
+        if len(self._connections) >= most:
+            return f"the server has all its {most} connections; come again later"
+        return None
 
 
 async def serve_until_signal(

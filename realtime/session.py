@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 from warmline.engine import EngineHandle, GenerationRequest, SamplingParams, pack_tokens
@@ -14,7 +17,8 @@ from .errors import Refused
 from .generation import CompletionOutput, EditOutput, Generation, Output, Send
 from .limits import Limits
 from .metrics import Metrics
-from .prompts import PromptBuilder, PromptPlan
+from .planning import LONG_PLAN_CHARS, PlanQueue, planning_threads
+from .prompts import Layout, PromptBuilder, PromptPlan
 from .protocol import (
     Cancel,
     Change,
@@ -38,27 +42,35 @@ logger = structlog.get_logger("warmline.session")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all sessions share."""
+    """What all sessions share.
+
+    Attributes:
+        threads: where long prompts are tokenised.
+    """
 
     engine: EngineHandle
     prompts: PromptBuilder
     metrics: Metrics
     limits: Limits
     allow_replay: bool = False
+    threads: Executor = field(default_factory=planning_threads)
 
 
 class Session:
     """Carries out a client's messages, in their order.
 
     A request goes on for the version of its document that it named, whatever is changed meanwhile; closing the
-    document ends it.
+    document ends it. One with much text is accepted, or refused, when its prompt has been tokenised; others may be
+    accepted before it.
     """
 
     def __init__(self, service: Service, salt: str, send: Send) -> None:
         self._service = service
         self._salt = salt
         self._send = send
+        self._plans = PlanQueue(service.threads)
         self._closed = False
+        self._draining = False
         self._documents: dict[str, Document] = {}
         self._running: dict[int, Generation] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
@@ -86,13 +98,22 @@ class Session:
             case Hello():
                 self.refuse(None, Refused(ErrorCode.HELLO_REQUIRED, "hello opens a connection and is sent once"))
 
+    @property
+    def running(self) -> int:
+        """How many requests have not ended."""
+        return len(self._running)
+
+    def drain(self) -> None:
+        """The server goes away: end all requests, and take no more."""
+        self._draining = True
+        self._cancel_all()
+
     def close(self) -> None:
         """The client is gone: end all its requests and forget its documents. Idempotent."""
         if self._closed:
             return
         self._closed = True
-        for generation in list(self._running.values()):
-            generation.cancel()
+        self._cancel_all()
         self._service.metrics.documents.dec(len(self._documents))
         self._service.metrics.sessions.dec()
         self._documents.clear()
@@ -127,7 +148,13 @@ class Session:
 
     def _open(self, message: Open) -> None:
         limits = self._service.limits
-        new = message.document not in self._documents
+        held = self._documents.get(message.document)
+        new = held is None
+        if held is not None and not _replaces(message, held):
+            raise Refused(
+                ErrorCode.STALE_VERSION,
+                f"version {held.version} is held; another text needs a greater one, not {message.version}",
+            )
         if new and len(self._documents) >= limits.max_documents:
             raise Refused(ErrorCode.TOO_MANY_DOCUMENTS, f"{limits.max_documents} documents are open; close one first")
         self._documents[message.document] = Document(message, limits)
@@ -137,31 +164,48 @@ class Session:
     def _close(self, document: str) -> None:
         del self._documents[document]
         self._service.metrics.documents.dec()
+        self._cancel_all(document)
+
+    def _cancel_all(self, document: str | None = None) -> None:
+        """Cancel every request, or those of a document."""
         for generation in list(self._running.values()):
-            if generation.document == document:
+            if document is None or generation.document == document:
                 generation.cancel()
 
     # Requests --------------------------------------------------------------------------------------------------
 
     def _start(self, message: Complete | Edit, received: int, parsed: int) -> None:
         try:
-            generation = self._accept(message, Trace(received, parsed))
-        except Refused as refusal:
-            self.refuse(message.request, refusal)
-        except Exception:
-            logger.exception("request could not be prepared", request=message.request)
-            self.refuse(
-                message.request, Refused(ErrorCode.INTERNAL_ERROR, "the server failed; its log has the details")
-            )
+            layout, original = self._lay_out(message)
+        except Exception as error:
+            self._not_started(message.request, error)
+            return
+        generation = Generation(
+            message.request,
+            self._free_streams.pop(),
+            message.document,
+            "edit" if isinstance(message, Edit) else "complete",
+            Trace(received, parsed),
+            self._service.engine,
+            self._service.metrics,
+            self._send,
+            self._request_ended,
+        )
+        self._running[generation.request] = generation
+        self._service.metrics.running.inc()
+        planned = partial(self._planned, generation, message, original)
+        if layout.chars > LONG_PLAN_CHARS:
+            self._plans.add(layout, lambda: not generation.ended, planned)
         else:
-            self._running[generation.request] = generation
-            self._service.metrics.running.inc()
-            generation.start()
+            planned(layout.plan)
 
-    def _accept(self, message: Complete | Edit, trace: Trace) -> Generation:
+    def _lay_out(self, message: Complete | Edit) -> tuple[Layout, str]:
+        """A request's prompt, and the text of its range."""
         request, service = message.request, self._service
         if request in self._running or request in self._ended:
             raise Refused(ErrorCode.DUPLICATE_REQUEST, f"request id {request} was used before; take a new one")
+        if self._draining:
+            raise Refused(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; connect again", retryable=True)
         if not self._free_streams:
             raise Refused(
                 ErrorCode.TOO_MANY_REQUESTS,
@@ -178,39 +222,52 @@ class Session:
                 ErrorCode.STALE_VERSION,
                 f"the request is for version {message.version}; version {document.version} is held",
             )
-        stream = self._free_streams[-1]
-        sampling = message.sampling
-        output: Output
+        tokens, stop, replay = message.sampling.max_tokens, message.sampling.stop, message.replay
         if isinstance(message, Complete):
             index = document.index(message.position)
-            plan = service.prompts.complete(document, index, sampling.max_tokens, sampling.stop, message.replay)
-            output = CompletionOutput(stream, plan.newline)
-        else:
-            start, end = document.range(message.start, message.end)
-            plan = service.prompts.edit(
-                document, start, end, message.instruction, sampling.max_tokens, sampling.stop, message.replay
-            )
-            output = EditOutput(stream, plan, document.text[start:end])
-        return Generation(
-            request,
-            self._free_streams.pop(),
-            message.document,
-            _sequence(service.engine.next_id(), plan, sampling, self._salt),
-            output,
-            trace,
-            service.engine,
-            service.metrics,
-            self._send,
-            self._request_ended,
-        )
+            return service.prompts.complete(document, index, tokens, stop, replay), ""
+        start, end = document.range(message.start, message.end)
+        layout = service.prompts.edit(document, start, end, message.instruction, tokens, stop, replay)
+        return layout, document.text[start:end]
 
-    def _request_ended(self, generation: Generation) -> None:
+    def _planned(
+        self, generation: Generation, message: Complete | Edit, original: str, plan: Callable[[], PromptPlan]
+    ) -> None:
+        """Give a request to the engine; ``plan`` returns its prompt or raises."""
+        try:
+            prompt = plan()
+            output: Output
+            if isinstance(message, Complete):
+                output = CompletionOutput(generation.stream, prompt.newline)
+            else:
+                output = EditOutput(generation.stream, prompt, original)
+            sequence = _sequence(self._service.engine.next_id(), prompt, message.sampling, self._salt)
+            generation.start(sequence, output)
+        except Exception as error:
+            self._release(generation)
+            self._not_started(message.request, error)
+
+    def _not_started(self, request: int, error: Exception) -> None:
+        if not isinstance(error, Refused):
+            logger.error("request could not be prepared", request=request, exc_info=error)
+            error = Refused(ErrorCode.INTERNAL_ERROR, "the server failed; its log has the details")
+        self.refuse(request, error)
+
+    def _release(self, generation: Generation) -> None:
         del self._running[generation.request]
         self._service.metrics.running.dec()
         self._free_streams.append(generation.stream)
+
+    def _request_ended(self, generation: Generation) -> None:
+        self._release(generation)
         self._ended[generation.request] = None
         if len(self._ended) > self._service.limits.remembered_requests:
             self._ended.popitem(last=False)
+
+
+def _replaces(opened: Open, held: Document) -> bool:
+    """Whether a document may be replaced: by a later version, or by itself."""
+    return opened.version > held.version or (opened.version == held.version and opened.text == held.text)
 
 
 def _sequence(sequence_id: int, plan: PromptPlan, sampling: Sampling, salt: str) -> GenerationRequest:

@@ -4,38 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 
+from ..batch import Batch
 from ..models.config import ModelConfig
-
-BLOCK_SIZE = 16
-"""Tokens in a block of the paged KV cache."""
-
-
-@dataclass(slots=True)
-class SequenceSlice:
-    """Consecutive rows of a batch that belong to one sequence.
-
-    Row ``first_row + i`` is the token at ``position + i``. It attends to all positions up to its own; their keys
-    and values lie in the blocks of ``block_table`` (position p in block ``block_table[p // BLOCK_SIZE]``), which
-    already has room for the new rows.
-    """
-
-    first_row: int
-    rows: int
-    position: int
-    block_table: list[int]
-
-
-@dataclass(slots=True)
-class Batch:
-    """The input of one pass: ``token_ids`` of all rows, and the rows whose logits are wanted, ascending."""
-
-    token_ids: list[int]
-    slices: list[SequenceSlice]
-    logit_rows: list[int] = field(default_factory=list)
 
 
 class PassAborted(Exception):
@@ -50,9 +24,12 @@ class Backend(ABC):
         kernels: which implementation was chosen and why, for people.
         config: the model's shape.
         num_blocks: how many blocks of `BLOCK_SIZE` tokens it holds.
+        weight_bytes, kv_bytes: the size of one number of its weights, and of its keys and values.
     """
 
     name: str
+    weight_bytes: ClassVar[int]
+    kv_bytes: ClassVar[int]
     kernels: str
     config: ModelConfig
     num_blocks: int

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
+from ..batch import Batch
 from ..errors import EngineError, ModelError
 from ..kernels.cpu import Int8Linear, KernelSetup, PassPlan, create_kernels, exact_levels
 from ..models.config import ModelConfig
 from ..models.llama import ModelWeights, rotary_table
 from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
-from .base import BLOCK_SIZE, Backend, Batch, PassAborted
+from .base import Backend, PassAborted
 from .rows import check_batch, max_positions
 
 LANES = 16
@@ -62,6 +63,8 @@ class CpuBackend(Backend):
     """
 
     name = "cpu"
+    weight_bytes = 1
+    kv_bytes = 2
 
     def __init__(
         self, config: ModelConfig, weights: ModelWeights, num_blocks: int, calibration: Sequence[int] | None = None
@@ -85,7 +88,7 @@ class CpuBackend(Backend):
         self.num_blocks = num_blocks
         levels = exact_levels()
         cos, sin = rotary_table(config, max_positions(config, num_blocks))
-        self._kernels = create_kernels(KernelSetup(config, num_blocks, BLOCK_SIZE, levels, cos, sin))
+        self._kernels = create_kernels(KernelSetup(config, num_blocks, levels, cos, sin))
         self.kernels = f"{self._kernels.description}, {levels.describe()}"
         ranges = measure_ranges(config, weights, list(calibration or range(0, config.vocab_size, 97))[:256])
         self._embedding = weights.embedding

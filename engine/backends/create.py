@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Final
 
 import torch
 
+from ..batch import BLOCK_SIZE
 from ..errors import ModelError
 from ..loading.adapter import merge_adapter
 from ..loading.model import load_model
-from ..loading.tokenizer import Tokenizer, load_tokenizer
+from ..loading.tokenizer import Tokenizer
+from ..loading.tokenizer_loader import load_tokenizer
+from ..machine import available_cores
 from ..models.config import ModelConfig
 from ..options import EngineOptions
-from .base import BLOCK_SIZE, Backend
+from .base import Backend
 from .calibration import CALIBRATION_TEXT
 from .cpu import CpuBackend, unsupported
 from .reference import ReferenceBackend
-
-BYTES_OF_NUMBER: Final = {"reference": 4, "cpu": 2}
-"""Bytes of one number of the KV cache."""
-
-
-def available_threads() -> int:
-    """The cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
@@ -38,7 +29,7 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
         EngineError: WARMLINE_KERNELS asks for what can't be had.
 
     """
-    torch.set_num_threads(options.threads or available_threads())
+    torch.set_num_threads(options.threads or available_cores())
     tokenizer = load_tokenizer(options.model)
     config, weights = load_model(options.model)
     if tokenizer.vocab_size > config.vocab_size:
@@ -52,7 +43,8 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
     choice = options.backend
     if choice == "auto":
         choice = "cpu" if problem is None else "reference"
-    num_blocks = _num_blocks(config, options.kv_memory, BYTES_OF_NUMBER[choice])
+    chosen = CpuBackend if choice == "cpu" else ReferenceBackend
+    num_blocks = _num_blocks(config, options.kv_memory, chosen.kv_bytes)
     if choice == "cpu":
         return CpuBackend(config, weights, num_blocks, tokenizer.encode_template(CALIBRATION_TEXT)), tokenizer
     backend = ReferenceBackend(config, weights, num_blocks)
@@ -61,8 +53,8 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
     return backend, tokenizer
 
 
-def _num_blocks(config: ModelConfig, kv_memory: int, number_bytes: int) -> int:
-    block = 2 * config.num_layers * config.num_kv_heads * config.head_dim * number_bytes * BLOCK_SIZE
+def _num_blocks(config: ModelConfig, kv_memory: int, kv_bytes: int) -> int:
+    block = config.kv_numbers * kv_bytes * BLOCK_SIZE
     if kv_memory < block:
         raise ModelError(f"a KV memory of {kv_memory} bytes holds no block of {BLOCK_SIZE} tokens ({block} bytes)")
     return kv_memory // block

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 
+from ..batch import BLOCK_SIZE, Batch, SequenceSlice
 from ..models.config import ModelConfig
 from ..models.llama import LayerWeights, ModelWeights, rms_norm, rotary_table, rotate
-from .base import BLOCK_SIZE, Backend, Batch, PassAborted, SequenceSlice
-from .rows import check_batch, max_positions, row_positions, row_slots
+from .base import Backend, PassAborted
+from .rows import check_batch, max_positions
 
 LINEAR_ROWS = 16
 """Rows in one matrix product. A BLAS picks its way to sum by the number of rows, so that number never changes."""
@@ -25,6 +26,8 @@ class ReferenceBackend(Backend):
 
     name = "reference"
     kernels = "torch float32"
+    weight_bytes = 4
+    kv_bytes = 4
 
     def __init__(self, config: ModelConfig, weights: ModelWeights, num_blocks: int) -> None:
         self.config = config
@@ -39,14 +42,14 @@ class ReferenceBackend(Backend):
     def forward(self, batch: Batch, should_abort: Callable[[], bool] | None = None) -> torch.Tensor:
         """See `Backend.forward`."""
         check_batch(batch, self.config, self.num_blocks)
-        positions = torch.tensor(row_positions(batch))
+        positions = [position for piece in batch.slices for position in piece.positions]
         cos, sin = self._cos[positions], self._sin[positions]
-        slots = torch.tensor(row_slots(batch))
+        slices = [(piece, torch.tensor(piece.slots())) for piece in batch.slices]
         x = self._weights.embedding[batch.token_ids]
         for index, layer in enumerate(self._weights.layers):
             if should_abort is not None and should_abort():
                 raise PassAborted
-            x = x + self._attention(index, layer, x, cos, sin, slots, batch.slices)
+            x = x + self._attention(index, layer, x, cos, sin, slices)
             x = x + self._feed_forward(layer, x)
         rows = rms_norm(x[batch.logit_rows], self._weights.final_norm, self.config.norm_eps)
         return _linear(rows, self._weights.head)
@@ -58,31 +61,22 @@ class ReferenceBackend(Backend):
         x: torch.Tensor,
         cos: torch.Tensor,
         sin: torch.Tensor,
-        slots: torch.Tensor,
-        slices: list[SequenceSlice],
+        slices: list[tuple[SequenceSlice, torch.Tensor]],
     ) -> torch.Tensor:
+        """Each slice comes with the cache slots of all its sequence's positions."""
         config, rows = self.config, len(x)
         normed = rms_norm(x, layer.attention_norm, config.norm_eps)
         query = rotate(_linear(normed, layer.query).view(rows, config.num_heads, config.head_dim), cos, sin)
         key = rotate(_linear(normed, layer.key).view(rows, config.num_kv_heads, config.head_dim), cos, sin)
-        self._keys[index, slots] = key
-        self._values[index, slots] = _linear(normed, layer.value).view_as(key)
+        written = torch.cat([slots[piece.position :] for piece, slots in slices])
+        self._keys[index, written] = key
+        self._values[index, written] = _linear(normed, layer.value).view_as(key)
         attended = torch.empty_like(query)
-        for piece in slices:
-            keys, values = (self._gather(pool[index], piece) for pool in (self._keys, self._values))
-            for row in range(piece.rows):
-                length = piece.position + row + 1
-                attended[piece.first_row + row] = self._attend(
-                    query[piece.first_row + row], keys[:length], values[:length]
-                )
+        for piece, slots in slices:
+            keys, values = self._keys[index, slots], self._values[index, slots]
+            for row, position in enumerate(piece.positions, piece.first_row):
+                attended[row] = self._attend(query[row], keys[: position + 1], values[: position + 1])
         return _linear(attended.view(rows, -1), layer.output)
-
-    def _gather(self, pool: torch.Tensor, piece: SequenceSlice) -> torch.Tensor:
-        """A sequence's keys or values in order: [whole blocks * BLOCK_SIZE, kv_heads, head_dim]."""
-        used = -(-(piece.position + piece.rows) // BLOCK_SIZE)
-        blocks = pool.view(-1, BLOCK_SIZE, *pool.shape[1:])[piece.block_table[:used]]
-        gathered: torch.Tensor = blocks.flatten(0, 1)
-        return gathered
 
     def _attend(self, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """One token's heads [heads, head_dim] over the keys and values it may see [length, kv_heads, head_dim]."""

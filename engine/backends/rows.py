@@ -1,9 +1,9 @@
-"""What a batch says about its rows, and whether a backend can run it."""
+"""Whether a backend can run a batch."""
 
 from __future__ import annotations
 
+from ..batch import BLOCK_SIZE, Batch
 from ..models.config import ModelConfig
-from .base import BLOCK_SIZE, Batch
 
 
 def max_positions(config: ModelConfig, num_blocks: int) -> int:
@@ -20,7 +20,7 @@ def check_batch(batch: Batch, config: ModelConfig, num_blocks: int) -> None:
     """
     row, most = 0, max_positions(config, num_blocks)
     for piece in batch.slices:
-        end = piece.position + piece.rows
+        end = piece.length
         if piece.first_row != row or piece.rows < 1:
             raise ValueError(f"slice at row {piece.first_row} with {piece.rows} rows should start at row {row}")
         if piece.position < 0 or end > most:
@@ -36,17 +36,3 @@ def check_batch(batch: Batch, config: ModelConfig, num_blocks: int) -> None:
         raise ValueError(f"a token id is outside the vocabulary of {config.vocab_size}")
     if batch.logit_rows and not 0 <= min(batch.logit_rows) <= max(batch.logit_rows) < row:
         raise ValueError(f"logits are asked for a row beyond {row}")
-
-
-def row_positions(batch: Batch) -> list[int]:
-    """The position in its sequence of each row."""
-    return [piece.position + row for piece in batch.slices for row in range(piece.rows)]
-
-
-def row_slots(batch: Batch) -> list[int]:
-    """Where each row's key and value go: block * BLOCK_SIZE + place in the block."""
-    return [
-        piece.block_table[position // BLOCK_SIZE] * BLOCK_SIZE + position % BLOCK_SIZE
-        for piece in batch.slices
-        for position in range(piece.position, piece.position + piece.rows)
-    ]

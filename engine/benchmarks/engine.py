@@ -21,15 +21,21 @@ from rich.console import Console
 from rich.table import Table
 
 from ..backends import create_backend
-from ..backends.base import BLOCK_SIZE, Backend, Batch, SequenceSlice
+from ..backends.base import Backend
+from ..backends.rows import max_positions
+from ..batch import BLOCK_SIZE, Batch, SequenceSlice
 from ..core import Engine
+from ..errors import EngineError
 from ..loading.tokenizer import Tokenizer
+from ..machine import this_machine
 from ..messages import GenerationRequest, SamplingParams, pack_tokens
 from ..options import EngineOptions
 
 DEPTHS: Final = (512, 4000)
 PASS_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 DECODE_TOKENS: Final = 64
+ROOM: Final = max(*PASS_SIZES, DECODE_TOKENS + 1)
+"""Tokens that are computed at a depth, beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,16 @@ def main(options: EngineOptions, json_file: Path | None = None, repeats: int = 1
 
 
 def measure(options: EngineOptions, repeats: int) -> dict[str, Any]:
-    """All figures as one JSON-ready object; rates are tokens a second."""
+    """All figures as one JSON-ready object; rates are tokens a second.
+
+    Raises:
+        EngineError: the model can't be loaded, or it or the KV memory has no room for the first depth.
+
+    """
     backend, tokenizer = create_backend(options)
-    depths = [depth for depth in DEPTHS if depth + max(PASS_SIZES) <= backend.config.context_length]
+    depths = _depths(backend)
     bandwidth = memory_bandwidth()
-    text_tokens = _sample_tokens(tokenizer, max(depths) + max(PASS_SIZES))
+    text_tokens = _sample_tokens(tokenizer, max(depths) + ROOM)
 
     prefill = measure_pass(backend, text_tokens[:512], 0, logits="last", repeats=max(repeats // 2, 3))
     passes: dict[int, dict[int, Measurement]] = {}
@@ -87,7 +98,11 @@ def measure(options: EngineOptions, repeats: int) -> dict[str, Any]:
         "backend": backend.name,
         "kernels": backend.kernels,
         "threads": torch.get_num_threads(),
-        "machine": {"processor": processor_name(), "python": platform.python_version(), "torch": torch.__version__},
+        "machine": {
+            "processor": this_machine().processor,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+        },
         "memory_bandwidth_gb_per_second": bandwidth / 1e9,
         "prefill_tokens_per_second": {"512": prefill.tokens_per_second},
         "prefill_spread": prefill.spread,
@@ -142,24 +157,13 @@ def pass_bytes(backend: Backend, depth: int) -> int:
     heads = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim
     layer = config.hidden_size * (heads + config.num_heads * config.head_dim + 3 * config.ffn_size)
     weights = layer * config.num_layers + config.vocab_size * config.hidden_size
-    weight_bytes, kv_scale = (1, 1) if backend.name == "cpu" else (4, 2)
-    return weights * weight_bytes + config.kv_bytes_per_token * kv_scale * depth
+    return weights * backend.weight_bytes + config.kv_numbers * backend.kv_bytes * depth
 
 
 def memory_bandwidth(megabytes: int = 512, repeats: int = 7) -> float:
     """Bytes a second that all threads together read from memory (the best of some runs over a large sum)."""
     data = torch.ones(megabytes << 18, dtype=torch.float32)
     return data.nbytes / min(_time(data.sum, repeats))
-
-
-def processor_name() -> str:
-    """The processor's name as the system gives it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -188,6 +192,24 @@ def print_report(report: dict[str, Any]) -> None:
                 f"{row['share_of_bandwidth']:.0%}",
             )
     console.print(table)
+
+
+def _depths(backend: Backend) -> list[int]:
+    """Those of `DEPTHS` that the model and the cache have room for."""
+    config, room = backend.config, max_positions(backend.config, backend.num_blocks)
+    depths = [depth for depth in DEPTHS if depth + ROOM <= room]
+    if depths:
+        return depths
+    needed = DEPTHS[0] + ROOM
+    if config.context_length < needed:
+        raise EngineError(
+            f"the benchmark needs a context of {needed} tokens; this model's is {config.context_length}"
+        )
+    memory = -(-needed // BLOCK_SIZE) * BLOCK_SIZE * config.kv_numbers * backend.kv_bytes
+    raise EngineError(
+        f"the benchmark needs room for {needed} tokens in the KV cache, which has it for {room}: "
+        f"give it at least --kv-memory {-(-memory // 1024)}KiB"
+    )
 
 
 def _row(measurement: Measurement, seconds_to_read: float) -> dict[str, float]:

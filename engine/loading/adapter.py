@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from ..errors import ModelError
 from ..models.config import ModelConfig
 from ..models.llama import ModelWeights
-from .tokenizer_json import read_json
+from .json_file import read_json
 
 FIELDS: Final = {
     "self_attn.q_proj": "query",

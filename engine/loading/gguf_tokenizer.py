@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +51,7 @@ def read_gguf_tokenizer(path: Path) -> tuple[Tokenizer, SpecialTokens]:
         known = ", ".join(PRE_TOKENIZERS)
         raise ModelError(f"{path} has the pre-tokenizer {pre}, which is not known here; known are {known}")
     tokens = file.require("tokenizer.ggml.tokens", list)
-    types = file.metadata.get("tokenizer.ggml.token_type") or [1] * len(tokens)
+    types = file.get("tokenizer.ggml.token_type", array) or array("i", [1]) * len(tokens)
     merges = [tuple(merge.split(" ", 1)) for merge in file.require("tokenizer.ggml.merges", list)]
     vocabulary = {token: id_ for id_, token in enumerate(tokens)}
     if len(vocabulary) != len(tokens) or len(types) != len(tokens):

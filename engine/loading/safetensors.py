@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from ..errors import ModelError
 from ..models.config import ModelConfig
 from ..models.llama import LayerWeights, ModelWeights, layer_shapes
-from .tokenizer_json import read_json
+from .json_file import read_json
 
 LAYER_TENSORS: Final = {
     "attention_norm": "input_layernorm",

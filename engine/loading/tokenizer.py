@@ -1,11 +1,10 @@
-"""Text to tokens and back. Importable without torch: the gateway tokenises, and the engine detokenises."""
+"""Text to tokens and back. The gateway tokenises, and the engine detokenises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from threading import Lock
+from functools import cached_property
 from typing import Final
 
 import tokenizers
@@ -66,8 +65,8 @@ class Tokenizer:
         """
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True  # never set again: threads tokenise without waiting for each other
         self._tokenizer = tokenizer
-        self._lock = Lock()
         self._bytes: dict[int, bytes] = {}
         added = tokenizer.get_added_tokens_decoder()
         self._literal = {id_: token.content for id_, token in added.items()}
@@ -86,17 +85,18 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Tokens of document text: the text of a special token is text like any other, and no BOS is added."""
-        return self._encode(text, special_as_text=True)
+        return _ids(self._tokenizer, text)
 
     def encode_template(self, text: str) -> list[int]:
         """Tokens of a filled-in chat template, in which special tokens count."""
-        return self._encode(text, special_as_text=False)
+        return _ids(self._template_tokenizer, text)
 
-    def _encode(self, text: str, *, special_as_text: bool) -> list[int]:
-        with self._lock:
-            self._tokenizer.encode_special_tokens = special_as_text
-            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+    @cached_property
+    def _template_tokenizer(self) -> tokenizers.Tokenizer:
+        """A copy that knows special tokens when it sees them."""
+        copy = tokenizers.Tokenizer.from_str(self._tokenizer.to_str())
+        copy.encode_special_tokens = False
+        return copy
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes a token stands for: none for a special token or an id beyond the vocabulary."""
@@ -125,21 +125,8 @@ class Tokenizer:
         return b"".join(map(self.token_bytes, token_ids)).decode("utf-8", "replace")
 
 
-def load_tokenizer(path: Path | str) -> Tokenizer:
-    """The tokenizer of a GGUF file, or of a folder with `tokenizer.json`.
-
-    Reads only metadata, no weights.
-
-    Raises:
-        ModelError: there is none, or it is of a kind that can't be reproduced.
-
-    """
-    from .gguf_tokenizer import read_gguf_tokenizer
-    from .tokenizer_json import read_folder_tokenizer
-
-    path = Path(path)
-    tokenizer, special = read_folder_tokenizer(path) if path.is_dir() else read_gguf_tokenizer(path)
-    try:
-        return Tokenizer(tokenizer, special)
-    except ModelError as error:
-        raise ModelError(f"{path}: {error}") from error
+def _ids(tokenizer: tokenizers.Tokenizer, text: str) -> list[int]:
+    # Unlike `encode`, this lets other threads run meanwhile, and it computes no offsets.
+    (encoding,) = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+    ids: list[int] = encoding.ids
+    return ids

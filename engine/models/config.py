@@ -47,6 +47,6 @@ class ModelConfig:
             raise ValueError(f"head_dim {self.head_dim} is odd")
 
     @property
-    def kv_bytes_per_token(self) -> int:
-        """Bytes of keys and values a token takes in 16-bit precision."""
-        return 2 * 2 * self.num_layers * self.num_kv_heads * self.head_dim
+    def kv_numbers(self) -> int:
+        """How many numbers the keys and values of one token are."""
+        return 2 * self.num_layers * self.num_kv_heads * self.head_dim

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.client.operations import Delete, Insert, Keep, RangeWalk, to_text_edits
 from warmline.realtime.protocol import Operation, TextEdit
-from warmline.realtime.text import apply_operations, string_index, utf16_length, utf16_offset
+from warmline.realtime.text import string_index, utf16_length, utf16_offset
 
 texts = st.text(st.sampled_from("ab\n\r\té漢😀\u2028"), max_size=12)
 
@@ -28,7 +30,9 @@ def ranges(draw: st.DrawFn) -> tuple[str, str, str, list[Operation]]:
 
 
 @given(ranges())
-def test_the_walk_agrees_with_the_definition_of_operations(case: tuple[str, str, str, list[Operation]]) -> None:
+def test_the_walk_agrees_with_the_definition_of_operations(
+    apply_operations: Callable[..., str], case: tuple[str, str, str, list[Operation]]
+) -> None:
     """After every operation the text so far is what `apply_operations` makes of the same prefix."""
     _, original, _, operations = case
     walk = RangeWalk(original, 0)

@@ -70,6 +70,27 @@ async def test_a_completion_streams_its_text_and_then_the_result(scripted, subpr
         assert result.tokens_per_second > 0
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "sent"),
+    [("x = 1\n" * 11, None, 66 + 128), ("é😀", None, 6 + 128), ("", None, 128), ("x = 1\n" * 11, 7, 7)],
+)
+async def test_an_edit_may_write_its_range_anew_and_some_more(scripted, text: str, given, sent: int) -> None:
+    """Unless max_tokens is given, it is a token for each byte of the range and 128."""
+    sampled = []
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.accept(Edit)
+        sampled.append(request.sampling.max_tokens)
+        await peer.send(Done(request.request, "stop"))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", f"# 😀\n{text}# rest")
+        await session.edit(document, (4, 4 + len(text)), "shout", max_tokens=given).result()
+    assert sampled == [sent]
+
+
 async def test_an_edit_streams_operations_and_can_be_applied(scripted, subprotocol: str) -> None:
     """Offsets travel as UTF-16; applying sends one change that names the request and its operations."""
     changes = []

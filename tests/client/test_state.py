@@ -177,6 +177,16 @@ def test_a_nack_after_the_hand_over_causes_another(session: Recorded) -> None:
     assert [message.version for message in session.sent if isinstance(message, Open)] == [1, 2]
 
 
+def test_a_hand_over_has_a_later_version_than_the_server_holds(session: Recorded) -> None:
+    """The server takes another text only as a later version, so one that it refuses isn't sent again as it was."""
+    mirror = session.opened("abc")
+    mirror.change(0, 1, "x")
+    session.receive(Nack("a", 1, "stale_version", ""), Nack("a", 4, "stale_version", ""))
+    mirror.change(0, 1, "y")
+    assert [message.version for message in session.sent if isinstance(message, Open)] == [2, 5]
+    assert mirror.version == 6
+
+
 def test_a_refused_hand_over_is_remembered(session: Recorded) -> None:
     """The server won't take the text: the document says why from then on."""
     mirror = session.opened()

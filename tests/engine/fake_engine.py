@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
-from warmline.engine.backends.base import BLOCK_SIZE, Backend, Batch, PassAborted
+from warmline.engine.backends.base import Backend, PassAborted
+from warmline.engine.batch import BLOCK_SIZE, Batch
 from warmline.engine.models.config import ModelConfig
 from warmline.engine.options import EngineOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from warmline.engine import CancelRequest, GenerationRequest, SamplingParams, pack_tokens
-from warmline.engine.backends.base import BLOCK_SIZE
+from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.core import Engine
 from warmline.engine.scheduler import StepBudget
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from warmline.engine.backends.base import BLOCK_SIZE
+from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.kv_cache import KVCache
 
 

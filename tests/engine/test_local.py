@@ -155,6 +155,30 @@ async def test_a_killed_process_ends_every_sequence_once_and_comes_back(engine, 
     assert (await submit(engine, 3)[0].finished()).reason == "length"
 
 
+async def test_a_process_that_does_not_read_is_given_no_more(engine, monkeypatch):
+    """What waits for it is bounded: beyond that a request ends at once with an error, and works again later."""
+    monkeypatch.setattr("warmline.engine.local._MAX_UNSENT", 1_000_000)
+    os.kill(engine.pid, signal.SIGSTOP)
+    try:
+        streams = [submit(engine, prompt=[9] * 15_000) for _ in range(100)]
+        assert engine._process.unsent < 1_100_000
+        refused = [stream for stream, id_ in streams if id_ not in engine._live]
+        assert 50 < len(refused) < 100
+        assert not any(stream.events for stream in refused), "called from within submit"
+        for stream in refused:
+            finished = await stream.finished()
+            assert (finished.reason, finished.error_code) == ("error", "engine_unavailable")
+            assert "try again" in finished.error
+    finally:
+        os.kill(engine.pid, signal.SIGCONT)
+    accepted = [(stream, id_) for stream, id_ in streams if stream not in refused]
+    for _, id_ in accepted:
+        engine.cancel(id_)
+    for stream, _ in accepted:
+        assert (await stream.finished()).reason in ("cancel", "length")
+    assert (await submit(engine, 3)[0].finished()).reason == "length"
+
+
 async def test_closing_ends_what_runs(engine):
     """Sequences that are running when the engine is closed get their last event; later ones do too."""
     stream, _ = submit(engine, 1000)

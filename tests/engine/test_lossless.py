@@ -6,12 +6,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, pack_tokens
-from warmline.engine.backends import BLOCK_SIZE, Batch, SequenceSlice, create_backend
+from warmline.engine.backends import create_backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
 from warmline.engine.core import Engine
 from warmline.engine.sampling import sample
 from warmline.engine.scheduler import StepBudget
+
+pytestmark = pytest.mark.lossless
 
 BUDGETS = [
     StepBudget(),
@@ -151,7 +154,7 @@ def requests_for(prompts, temperature, drafts=None):
     ]
 
 
-def check_backend(make_backend, tokenizer, run, prompts, temperature):
+def check_backend(make_backend, tokenizer, run, prompts, temperature, budgets=BUDGETS):
     """Alone and undrafted, then together and drafted in several engines, then from the cache: the same tokens."""
     alone = {}
     for request in requests_for(prompts, temperature):
@@ -159,7 +162,7 @@ def check_backend(make_backend, tokenizer, run, prompts, temperature):
     expected = {id_: result.tokens for id_, result in alone.items()}
     # Drafts that are right, but for a wrong piece in the middle.
     drafts = [[*tokens[:9], 7, 7, *tokens[11:], 5] for tokens in expected.values()]
-    for budget in BUDGETS:
+    for budget in budgets:
         engine = Engine(make_backend(), tokenizer, budget)
         for _ in ("empty cache", "filled cache"):
             results = run(engine, *requests_for(prompts, temperature, drafts))
@@ -177,10 +180,62 @@ def test_a_tiny_model_is_lossless(fake, run, make_tiny_model, kind, temperature)
     check_backend(lambda: kind(config, weights, 40), fake.FakeTokenizer(), run, prompts, temperature)
 
 
+@pytest.fixture(scope="module")
+def real(default_model):
+    """The default model on the cpu backend, and its tokenizer."""
+    return create_backend(EngineOptions(str(default_model), backend="cpu", kv_memory=1 << 29))
+
+
+def endings(tokenizer, records, tokens):
+    """The last tokens of real code, one prompt a record."""
+    return [tokenizer.encode(record.context + record.before)[-tokens:] for record in records]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_the_default_model_is_lossless(run, real, edit_records, temperature):
+    """The same for twenty pieces of real code on the default model."""
+    backend, tokenizer = real
+    prompts = endings(tokenizer, edit_records[:: max(len(edit_records) // 20, 1)][:20], 200)
+    check_backend(lambda: backend, tokenizer, run, prompts, temperature, BUDGETS[:1])
+
+
 @pytest.mark.verify
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_the_default_model_is_lossless(run, default_model, edit_records, temperature):
-    """The same for the default model on the cpu backend, over real code."""
-    backend, tokenizer = create_backend(EngineOptions(str(default_model), backend="cpu", kv_memory=1 << 29))
-    prompts = [tokenizer.encode(record.context + record.before)[-600:] for record in edit_records[::27][:8]]
-    check_backend(lambda: backend, tokenizer, run, prompts, temperature)
+def test_the_default_model_is_lossless_in_every_budget(run, real, edit_records, temperature):
+    """Longer prompts, cut in chunks of all sizes."""
+    backend, tokenizer = real
+    check_backend(lambda: backend, tokenizer, run, endings(tokenizer, edit_records[::27][:8], 600), temperature)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_replay_samples_the_same_with_and_without_drafts(run, real, edit_records, monkeypatch, temperature):
+    """When real edits are replayed, mostly from drafts, every position is sampled as in plain decoding."""
+    backend, tokenizer = real
+    sampled = {}
+
+    def recording(row, params, position):
+        token = sample(row, params, position)
+        sampled.setdefault((params.seed, position), set()).add(token)
+        return token
+
+    monkeypatch.setattr("warmline.engine.core.sample", recording)
+    results = {}
+    for speculation in (False, True):
+        requests = [
+            GenerationRequest(
+                id_,
+                pack_tokens(tokenizer.encode(record.context)[-100:]),
+                SamplingParams(max_tokens=100, temperature=temperature, seed=id_),
+                speculation=speculation,
+                draft=pack_tokens(tokenizer.encode(record.before)),
+                replay=pack_tokens(tokenizer.encode(record.after)),
+            )
+            for id_, record in enumerate(edit_records[::40])
+        ]
+        results[speculation] = run(Engine(backend, tokenizer), *requests)
+    assert {len(tokens) for tokens in sampled.values()} == {1}
+    accepted = sum(draft.accepted for result in results[True].values() for draft in result.finished.drafts)
+    assert accepted >= sum(len(result.tokens) for result in results[True].values()) / 2
+    assert {id_: result.tokens for id_, result in results[True].items()} == {
+        id_: result.tokens for id_, result in results[False].items()
+    }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, SamplingParams, pack_tokens
-from warmline.engine.backends.base import BLOCK_SIZE
+from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.kv_cache import KVCache
 from warmline.engine.scheduler import Scheduler, StepBudget
 from warmline.engine.sequence import Sequence

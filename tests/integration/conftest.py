@@ -23,7 +23,7 @@ START_DEADLINE = 120.0
 class RunningServer:
     """`warmline serve` in a process of its own."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
         self.port = free_port()
         self.url = f"ws://127.0.0.1:{self.port}"
         self.process = subprocess.Popen(
@@ -32,6 +32,7 @@ class RunningServer:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )
 
     def wait_until_ready(self) -> None:
@@ -106,6 +107,12 @@ def serving(*arguments: str) -> Iterator[RunningServer]:
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def start_server():  # type: ignore[no-untyped-def]
+    """Start a server without waiting for it."""
+    return RunningServer
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 from warmline.client import connect
 
-TOKENS = 40
+pytestmark = pytest.mark.lossless
+
+TOKENS = 32
 
 
 @pytest.fixture
@@ -40,22 +42,40 @@ async def generate(session, record, name, temperature, speculation):
     return [(result.reason, result.text, result.receipt.output_tokens) for result in results]
 
 
+async def in_eights(session, edits, temperature, speculation):
+    """Every edit beside seven others."""
+    results = []
+    for first in range(0, len(edits), 8):
+        batch = edits[first : first + 8]
+        batch += edits[: 8 - len(batch)]
+        results += await asyncio.gather(
+            *(generate(session, record, f"{first + i}", temperature, speculation) for i, record in enumerate(batch))
+        )
+    return results[: len(edits)]
+
+
+async def check(server, edits, temperature):
+    async with connect(server.url) as session:
+        expected = [await generate(session, record, "alone", temperature, "off") for record in edits]
+        assert [await generate(session, record, "alone", temperature, "auto") for record in edits] == expected
+        assert await in_eights(session, edits, temperature, "off") == expected
+        assert await in_eights(session, edits, temperature, "auto") == expected
+
+
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 async def test_lossless_edits(server, edits, temperature):
-    """Alone without drafts, and eight at once with drafts: the same texts."""
-    async with connect(server.url) as session:
-        alone = [await generate(session, record, "alone", temperature, "off") for record in edits]
-        together = []
-        for first in range(0, len(edits), 8):
-            batch = edits[first : first + 8]
-            batch += edits[: 8 - len(batch)]
-            together += await asyncio.gather(
-                *(generate(session, record, f"{first + i}", temperature, "auto") for i, record in enumerate(batch))
-            )
-        assert together[: len(edits)] == alone
+    """Alone and beside seven others, without drafts and with: the same texts."""
+    await check(server, edits, temperature)
 
 
-async def test_lossless_replay_is_drafted(server, edits):
+@pytest.mark.verify
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+async def test_every_edit_is_lossless(server, edit_records, temperature):
+    """The same for every record."""
+    await check(server, edit_records, temperature)
+
+
+async def test_replay_is_drafted(server, edits):
     """When the model writes the real edit, at least half of its tokens come from drafts."""
     output = accepted = passes = 0
     async with connect(server.url) as session:

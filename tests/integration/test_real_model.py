@@ -36,7 +36,7 @@ async def written(engine: LocalEngine, prompts: PromptBuilder, record, max_token
         max_tokens,
         (),
         None,
-    )
+    ).plan()
     events = []
     done = asyncio.Event()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import os
 import signal
 import socket
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from warmline.engine import CATALOG, DEFAULT_MODEL
 from warmline.realtime import request_commands
 from warmline.realtime.cli import parse_size, run
 from warmline.realtime.doctor import Finding
@@ -83,6 +86,8 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         ("serve --adapter missing.safetensors --model {file} --port 0", "no adapter at missing.safetensors"),
         ("serve --host 0.0.0.0 --model {file} --port 0", "--api-key"),
         ("bench engine --json missing/figures.json", "there is no folder"),
+        ("serve --kv-memory 900TiB --model {file} --port 0", "--kv-memory 921,600.0 GiB is more than all the memory"),
+        ("bench engine --kv-memory 900TiB --model {file}", "--kv-memory 921,600.0 GiB is more than all the memory"),
     ],
 )
 def test_a_failure_is_one_line_and_exit_code_1(
@@ -125,6 +130,56 @@ def test_ctrl_c_is_exit_code_130(
     assert capsys.readouterr() == ("", "")
 
 
+def interrupt_that_gets_lost() -> list[Finding]:
+    """A Ctrl-C whose exception is cleared, as while torch is imported."""
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    return []
+
+
+def test_ctrl_c_that_a_library_clears_counts_nevertheless(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`doctor` ends with 130 and reports nothing."""
+    monkeypatch.setattr("warmline.realtime.doctor.examine", interrupt_that_gets_lost)
+    before = signal.getsignal(signal.SIGINT)
+    assert run(["doctor"]) == 130
+    assert capsys.readouterr() == ("", "")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_exit_code_130() -> None:
+    """Without a traceback."""
+    code = """
+import sys
+from warmline.realtime.main import main
+
+class Interrupted:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (130, "")
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped_while_it_starts_is_done(tmp_path: Path, signum: signal.Signals) -> None:
+    """Exit code 0 and a line that says so, as when it is stopped later."""
+    endless = tmp_path / "model.gguf"
+    os.mkfifo(endless)  # a file whose reading never ends
+    command = [sys.executable, "-m", "warmline.realtime.main", "serve", "--port", "0", "--model", str(endless)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"loading {endless}\n"
+        process.send_signal(signum)
+        rest = process.communicate(timeout=30)[1]
+    assert (process.returncode, rest) == (0, "stopped\n")
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [("1GiB", 1 << 30), ("1g", 1 << 30), ("512 MiB", 512 << 20), ("1.5k", 1536), ("100", 100), ("7B", 7)],
@@ -151,6 +206,12 @@ def test_places_and_lines() -> None:
             request_commands.parse_lines(wrong)
 
 
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the distribution that is installed."""
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"warmline {importlib.metadata.version('warmline')}\n"
+
+
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """With what they are and where."""
     assert run(["model", "list"]) == 0
@@ -163,6 +224,39 @@ def test_fetching_a_model_that_is_here_prints_its_path(
     """So that scripts can use it."""
     assert run(["model", "fetch"]) == 0
     assert capsys.readouterr().out == f"{default_model}\n"
+
+
+@pytest.fixture
+def damaged_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file of the default model, which is not what was fetched; there is no network."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    path = CATALOG[DEFAULT_MODEL].path
+    assert path.is_relative_to(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"GGUF and then nothing")
+    return path
+
+
+@pytest.mark.parametrize("model", [[], ["--model", DEFAULT_MODEL]])
+def test_a_damaged_default_model_says_how_to_replace_it(
+    capsys: pytest.CaptureFixture[str], damaged_model: Path, model: list[str]
+) -> None:
+    """The start names the command that fetches it anew."""
+    assert run(["serve", "--port", "0", *model]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"loading {damaged_model}\nwarmline: ")
+    assert err.endswith("; replace it with: warmline model fetch smollm2-135m\n")
+
+
+def test_fetching_a_damaged_model_fetches_it_anew(capfd: pytest.CaptureFixture[str], damaged_model: Path) -> None:
+    """It is not taken for the model because it is there; without a network it stays as it is."""
+    assert run(["model", "fetch"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"{damaged_model} is damaged; fetching smollm2-135m (98 MB, once)\n" in err
+    assert "could not be downloaded" in err
+    assert damaged_model.read_bytes() == b"GGUF and then nothing"
 
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("missing", 1)])
@@ -191,7 +285,8 @@ def test_missing_packages_are_named_with_what_to_install() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert "needs the package typer" in result.stderr and 'pip install "warmline[serve]"' in result.stderr
+    assert "needs the package typer" in result.stderr
+    assert "serve extra with: pip install '.[serve]' in a clone" in result.stderr
 
 
 def test_a_reader_that_goes_away_is_no_crash() -> None:

@@ -9,6 +9,7 @@ import socket
 import struct
 
 import pytest
+from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
     JSON,
@@ -30,7 +31,7 @@ from warmline.realtime.protocol import (
     Pong,
     TextEdit,
 )
-from warmline.realtime.text import apply_operations
+from warmline.realtime.session import Session
 
 both = pytest.mark.parametrize("subprotocol", SUBPROTOCOLS)
 URI = "file:///a"
@@ -59,7 +60,7 @@ async def test_a_completion_streams(serve, dial, subprotocol):
 
 
 @both
-async def test_an_edit_streams_operations(serve, dial, engine, subprotocol):
+async def test_an_edit_streams_operations(serve, dial, engine, subprotocol, apply_operations):
     """In UTF-16 units over the range, after a change of the document."""
     engine.scripts.append(["a = '🎉'\n", "b = 3"])
     wire = await dial(await serve(), subprotocol)
@@ -279,6 +280,24 @@ async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
     await other.send(Ping(1))
     assert isinstance(await other.receive(), Pong)
     assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+
+
+async def test_messages_that_take_long_let_others_through(serve, dial, monkeypatch):
+    """Between any two of them the event loop turns, though they arrive together."""
+    monkeypatch.setattr("warmline.realtime.connection._TURN_NS", 0)
+    happened = []
+
+    def handle(session: Session, message: object, received: int, parsed: int) -> None:
+        happened.append("message")
+        asyncio.get_running_loop().call_soon(happened.append, "others")
+        session.refuse(None, Refused(ErrorCode.INTERNAL_ERROR, ""))
+
+    wire = await dial(await serve())
+    monkeypatch.setattr(Session, "handle", handle)
+    await asyncio.gather(*(wire.send(Ping(number)) for number in range(20)))
+    for _ in range(20):
+        assert isinstance(await wire.receive(), Error)
+    assert happened == ["message", "others"] * 20
 
 
 async def test_a_flood_of_messages_lets_others_through(serve, dial):

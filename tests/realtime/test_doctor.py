@@ -34,7 +34,7 @@ def test_missing_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_installed", lambda package: package not in ("tokenizers", "gguf"))
     assert missing_packages() == ["gguf", "tokenizers"]
     packages = found(examine(), "packages")
-    assert packages.state == "missing" and 'pip install "warmline[serve]"' in packages.text
+    assert packages.state == "missing" and 'pip install ".[serve]"' in packages.text
 
 
 def test_without_torch_it_still_reports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +62,21 @@ def test_a_kernel_choice_that_does_not_exist_is_reported(monkeypatch: pytest.Mon
     monkeypatch.setenv("WARMLINE_KERNELS", "magic")
     backend = found(examine(), "backend")
     assert backend.state == "missing" and "magic" in backend.text
+
+
+def test_the_slow_kernels_are_a_note_whatever_their_reason_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A compiler's complaint may well hold the word native."""
+    compiler = tmp_path / "g++"
+    compiler.write_text("#!/bin/sh\necho 'error: bad value native for -march=' >&2; exit 1\n")
+    compiler.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("WARMLINE_KERNELS", "auto")
+    findings = examine()
+    assert found(findings, "compiler") == Finding("compiler", "ok", str(compiler))
+    backend = found(findings, "backend")
+    assert backend.state == "note" and "bad value native" in backend.text
 
 
 def test_the_report_is_for_people_or_for_programs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from warmline.realtime import edits
 from warmline.realtime.alignment import HELD_LINES
 from warmline.realtime.edits import EditAligner, shortest_changes
 from warmline.realtime.protocol import Operation
-from warmline.realtime.text import apply_operations, replace_lone_surrogates, utf16_length
+from warmline.realtime.text import replace_lone_surrogates, utf16_length
 
 untimed = settings(deadline=None)
 
@@ -103,7 +103,9 @@ def changed_characters(operations: Iterable[Operation]) -> int:
 @example(("old\ntext", ""), 0)
 @example(("a\n", "a"), 0)
 @example(("a", "a\n"), 0)
-def test_completed_operations_give_the_new_text(texts: tuple[str, str], seed: int) -> None:
+def test_completed_operations_give_the_new_text(
+    apply_operations: Callable[..., str], texts: tuple[str, str], seed: int
+) -> None:
     """Whatever the texts and however the new one is cut, applying the operations gives it exactly."""
     original, text = texts
     assert apply_operations(original, run(original, in_pieces(text, seed))) == text
@@ -111,7 +113,9 @@ def test_completed_operations_give_the_new_text(texts: tuple[str, str], seed: in
 
 @untimed
 @given(edited_texts(), st.integers(0, 9))
-def test_inserted_lines_of_a_crlf_document_end_in_crlf(texts: tuple[str, str], seed: int) -> None:
+def test_inserted_lines_of_a_crlf_document_end_in_crlf(
+    apply_operations: Callable[..., str], texts: tuple[str, str], seed: int
+) -> None:
     """In a document of CRLF lines the result is the new text with CRLF lines."""
     original, text = (side.replace("\r", "").replace("\n", "\r\n") for side in texts)
     if "\r\n" in original:
@@ -121,7 +125,9 @@ def test_inserted_lines_of_a_crlf_document_end_in_crlf(texts: tuple[str, str], s
 
 @untimed
 @given(edited_texts(), st.integers(0, 9), st.randoms(use_true_random=False))
-def test_mixed_line_ends_stay_where_lines_stay(texts: tuple[str, str], seed: int, source: random.Random) -> None:
+def test_mixed_line_ends_stay_where_lines_stay(
+    apply_operations: Callable[..., str], texts: tuple[str, str], seed: int, source: random.Random
+) -> None:
     """In a document of mixed line ends the content is the new text's, and equal text changes no line end."""
     before, text = (side.replace("\r", "") for side in texts)
     original = "".join(source.choice(["\n", "\r\n"]) if unit == "\n" else unit for unit in before)
@@ -130,14 +136,14 @@ def test_mixed_line_ends_stay_where_lines_stay(texts: tuple[str, str], seed: int
     assert apply_operations(original, run(original, in_pieces(before, seed))) == original
 
 
-def test_kept_lines_keep_their_line_end_and_new_ones_take_the_usual_one() -> None:
+def test_kept_lines_keep_their_line_end_and_new_ones_take_the_usual_one(apply_operations: Callable[..., str]) -> None:
     """Two of three lines end in CRLF, so an inserted line does; the one that ends in LF stays so."""
     original = "first = 1\r\nsecond = 2\nthird = 3\r\n"
     operations = run(original, ["first = 1\nsecond = 2\ninserted\nthird = 33\n"])
     assert apply_operations(original, operations) == "first = 1\r\nsecond = 2\ninserted\r\nthird = 33\r\n"
 
 
-def test_a_range_without_line_ends_takes_those_of_the_document() -> None:
+def test_a_range_without_line_ends_takes_those_of_the_document(apply_operations: Callable[..., str]) -> None:
     """For a range inside one line the line end is told."""
     aligner = EditAligner("a + b", line_end="\r\n")
     operations = aligner.feed("a\n+ b") + aligner.finish(True)
@@ -157,7 +163,7 @@ def test_a_range_without_line_ends_takes_those_of_the_document() -> None:
         "",
     ],
 )
-def test_unusual_text_survives_any_small_change(original: str) -> None:
+def test_unusual_text_survives_any_small_change(apply_operations: Callable[..., str], original: str) -> None:
     """Deleting a character, inserting one, or cutting the text short gives exactly that."""
     for at in range(len(original) + 1):
         for text in (original[:at] + original[at + 1 :], original[:at] + "🎉" + original[at:], original[:at] + "\n"):
@@ -169,7 +175,7 @@ def test_unusual_text_survives_any_small_change(original: str) -> None:
 @untimed
 @given(edited_texts(), st.integers(0, 400), st.integers(0, 9))
 def test_an_edit_that_is_cut_keeps_the_original_from_the_last_point_in_step(
-    texts: tuple[str, str], length: int, seed: int
+    apply_operations: Callable[..., str], texts: tuple[str, str], length: int, seed: int
 ) -> None:
     """The result of a cut edit is whole new lines, then whole original lines, and little of what came is lost."""
     original, text = texts
@@ -185,14 +191,14 @@ def test_an_edit_that_is_cut_keeps_the_original_from_the_last_point_in_step(
     assert came[len(new) :].count("\n") <= HELD_LINES
 
 
-def test_a_cut_inside_a_copied_line_changes_nothing() -> None:
+def test_a_cut_inside_a_copied_line_changes_nothing(apply_operations: Callable[..., str]) -> None:
     """While the model copies, a cut leaves the original, wherever it falls."""
     original = "def area(w, h):\n    return w * h\n\nprint(area(2, 3))\n"
     for length in range(len(original) + 1):
         assert apply_operations(original, run(original, original[:length], completed=False)) == original
 
 
-def test_a_cut_inside_a_changed_line_leaves_that_line_alone() -> None:
+def test_a_cut_inside_a_changed_line_leaves_that_line_alone(apply_operations: Callable[..., str]) -> None:
     """Half of a modified line is not applied; the change before it is."""
     original = "a = compute(1)\nb = compute(2)\nc = compute(3)\nd = compute(4)\ne = compute(5)\n"
     text = original.replace("compute(1)", "compute(10)").replace("compute(4)", "compute(40)")
@@ -219,7 +225,9 @@ def merged(operations: Iterable[Operation]) -> list[Operation]:
     return merged
 
 
-def test_operations_stay_close_to_a_character_difference(edit_records: list[Any]) -> None:
+def test_operations_stay_close_to_a_character_difference(
+    apply_operations: Callable[..., str], edit_records: list[Any]
+) -> None:
     """Over all recorded edits, inserted plus deleted characters are at most 1.15 times the fewest possible."""
     for record in edit_records:
         operations = run(record.before, in_pieces(record.after, 1))
@@ -228,7 +236,7 @@ def test_operations_stay_close_to_a_character_difference(edit_records: list[Any]
         assert changed_characters(operations) <= 1.15 * fewest, record.id
 
 
-def test_recorded_edits_work_in_crlf_documents(edit_records: list[Any]) -> None:
+def test_recorded_edits_work_in_crlf_documents(apply_operations: Callable[..., str], edit_records: list[Any]) -> None:
     """The recorded edits, in documents of CRLF lines, give the new text with CRLF lines."""
     for record in edit_records:
         original = record.before.replace("\n", "\r\n")
@@ -236,7 +244,7 @@ def test_recorded_edits_work_in_crlf_documents(edit_records: list[Any]) -> None:
         assert apply_operations(original, operations) == record.after.replace("\n", "\r\n")
 
 
-def test_recorded_edits_can_be_cut_anywhere(edit_records: list[Any]) -> None:
+def test_recorded_edits_can_be_cut_anywhere(apply_operations: Callable[..., str], edit_records: list[Any]) -> None:
     """Recorded edits cut at ten places each give a start of the new text, then the end of the old one."""
     source = random.Random(5)
     for record in edit_records:
@@ -274,7 +282,7 @@ def test_operations_never_exceed_replacing_everything(texts: tuple[str, str]) ->
 
 
 @pytest.mark.parametrize("line", ["}", "", "value = compute(first, second)"])
-def test_thousands_of_equal_lines_are_no_trouble(line: str) -> None:
+def test_thousands_of_equal_lines_are_no_trouble(apply_operations: Callable[..., str], line: str) -> None:
     """One line inserted among 5,000 equal ones costs one line."""
     lines = [line + "\n"] * 5000
     original, text = "".join(lines), "".join([*lines[:2500], "unlike\n", *lines[2500:]])

@@ -8,19 +8,23 @@ from hypothesis import strategies as st
 from warmline.realtime.generation import CompletionOutput, EditOutput
 from warmline.realtime.prompts import PromptPlan
 from warmline.realtime.protocol import Delta
-from warmline.realtime.text import apply_operations
 
 
 def plan(*, final_newline: bool, newline: str = "\n", fence: str = "```") -> PromptPlan:
     return PromptPlan([1], (f"\n{fence}",), newline, fence=fence, final_newline=final_newline)
 
 
-def run(output: EditOutput, original: str, pieces: list[str], completed: bool = True) -> str:
-    """What the range becomes when the model says these pieces."""
-    frames = [output.feed(piece) for piece in pieces] + [output.finish(completed)]
-    assert all(frame.operations for frame in frames if frame is not None)
-    operations = [operation for frame in frames if frame is not None for operation in frame.operations]
-    return apply_operations(original, operations)
+@pytest.fixture(scope="session")
+def run(apply_operations):
+    """Let a model say pieces of text; returns what the range becomes."""
+
+    def run(output: EditOutput, original: str, pieces: list[str], completed: bool = True) -> str:
+        frames = [output.feed(piece) for piece in pieces] + [output.finish(completed)]
+        assert all(frame.operations for frame in frames if frame is not None)
+        operations = [operation for frame in frames if frame is not None for operation in frame.operations]
+        return apply_operations(original, operations)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -42,7 +46,7 @@ def run(output: EditOutput, original: str, pieces: list[str], completed: bool = 
         ("", False, "x", "x"),
     ],
 )
-def test_an_answer_is_what_stands_inside_the_fence(original, final_newline, said, result):
+def test_an_answer_is_what_stands_inside_the_fence(run, original, final_newline, said, result):
     """The fence's own newline belongs to the answer if the range ended with one."""
     assert run(EditOutput(0, plan(final_newline=final_newline), original), original, [said]) == result
     assert run(EditOutput(0, plan(final_newline=final_newline), original), original, list(said)) == result
@@ -59,7 +63,7 @@ def test_an_answer_without_a_line_is_complete_at_once():
 
 
 @given(st.text(st.sampled_from("ab\n`")), st.text(st.sampled_from("ab\n`")), st.data())
-def test_pieces_do_not_matter(original, said, data):
+def test_pieces_do_not_matter(run, original, said, data):
     """However the model's text is cut, the range becomes the same."""
     cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=5)))
     pieces = [said[a:b] for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True)]
@@ -74,14 +78,14 @@ def test_an_answer_that_was_cut_gets_no_newline():
     assert output.finish(completed=False) is None
 
 
-def test_edits_keep_the_documents_line_ends():
+def test_edits_keep_the_documents_line_ends(run):
     """The model says LF, the document has CR LF."""
     original = "a\r\nb\r\n"
     output = EditOutput(0, plan(final_newline=True, newline="\r\n"), original)
     assert run(output, original, ["a\nx\nb"]) == "a\r\nx\r\nb\r\n"
 
 
-def test_an_empty_range_gets_the_documents_line_ends():
+def test_an_empty_range_gets_the_documents_line_ends(run):
     """Where the range has none of its own."""
     output = EditOutput(0, plan(final_newline=True, newline="\r\n"), "")
     assert run(output, "", ["x\ny"]) == "x\r\ny\r\n"

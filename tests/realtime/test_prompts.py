@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from warmline.realtime.document import Document
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
 from warmline.realtime.prompts import PromptBuilder
-from warmline.realtime.protocol import ErrorCode, Open
+from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
 
 CONTEXT = 8192
 
@@ -26,8 +27,10 @@ class ByteTokenizer:
 
     def __init__(self, chat_template: str | None = None) -> None:
         self.chat_template = chat_template
+        self.encoded = 0  # characters so far
 
     def encode(self, text: str) -> list[int]:
+        self.encoded += len(text)
         return list(text.encode())
 
     def encode_template(self, text: str) -> list[int]:
@@ -40,7 +43,7 @@ def document(text: str, language: str = "python") -> Document:
 
 def complete(builder: PromptBuilder, text: str, index: int | None = None, max_tokens: int = 100, **fields):
     at = len(text) if index is None else index
-    return builder.complete(document(text), at, max_tokens, fields.get("stop", ()), fields.get("replay"))
+    return builder.complete(document(text), at, max_tokens, fields.get("stop", ()), fields.get("replay")).plan()
 
 
 def edit(builder: PromptBuilder, text: str, start: int, end: int, instruction: str = "do it", **fields):
@@ -52,7 +55,7 @@ def edit(builder: PromptBuilder, text: str, start: int, end: int, instruction: s
         fields.get("max_tokens", 512),
         fields.get("stop", ()),
         fields.get("replay"),
-    )
+    ).plan()
 
 
 @pytest.fixture(scope="module")
@@ -279,10 +282,75 @@ def test_an_enormous_range_is_refused_without_tokenising_it():
     """A megabyte does not hold up the loop."""
     builder = PromptBuilder(ByteTokenizer(), 500)
     builder._tokenizer.encode = None  # type: ignore[assignment, method-assign]
-    with pytest.raises(Refused, match=r"needs more than 62500 tokens .* 500 are available"):
-        edit(builder, "x" * 1_000_000, 0, 1_000_000 - 5)
+    with pytest.raises(Refused, match=r"needs more than 125188 tokens .* 500 are available"):
+        edit(builder, "x" * 1_000_000, 0, 1_000_000 - 5, max_tokens=188)
+    with pytest.raises(Refused, match=r"needs more than 62500 tokens"):
+        edit(builder, "a\n", 0, 2, replay="x" * 500_000)
+    with pytest.raises(Refused, match=r"needs more than 62500 tokens"):
+        complete(builder, "a\n", replay="x" * 500_000)
 
 
 def test_a_short_answer_needs_no_room_for_all_of_max_tokens():
     """What max_tokens allows beyond the context is simply not there."""
     assert edit(PromptBuilder(ByteTokenizer(), 500), "a\n", 0, 2, max_tokens=100_000)
+
+
+# What a plan costs ---------------------------------------------------------------------------------------------
+
+
+class SparseTokenizer(ByteTokenizer):
+    """One token for each letter, and none for a space."""
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded += len(text)
+        return list(text.replace(" ", "").encode())
+
+
+@pytest.mark.parametrize("tokenizer", [ByteTokenizer, SparseTokenizer])
+@pytest.mark.parametrize("text", ["x = y\n", "x", " ", "                    x\n", "é漢🎉\n"])
+@pytest.mark.parametrize("max_tokens", [1, 100_000])
+def test_a_plan_costs_time_in_the_size_of_the_context(tokenizer, text, max_tokens):
+    """However long the document and the range, little more than twice what could fit is tokenised."""
+    document = text * 100_000
+    room = 8 * 1000  # characters
+    for size in (0, 10, 500, 1500, 3000, 6000, 100_000):
+        tokens = tokenizer()
+        builder = PromptBuilder(tokens, 1000)
+        with contextlib.suppress(Refused):
+            edit(builder, document, 50_000, 50_000 + size, max_tokens=max_tokens)
+        assert tokens.encoded <= 2.2 * room
+
+
+def test_a_completion_costs_time_in_the_size_of_the_context():
+    """Also where the last lines say nothing of how many tokens those before them have."""
+    for text in ("x = y\n" * 50_000, "x" * 100_000 + " " * 5000, " " * 100_000, ("x" * 99 + " " * 9901) * 10):
+        tokens = SparseTokenizer()
+        plan = complete(PromptBuilder(tokens, 1000), text)
+        assert len(plan.prompt) <= 900
+        assert tokens.encoded <= 2.2 * 8 * 1000
+
+
+def test_a_layout_keeps_its_version_of_the_text():
+    """What is changed after it was made is not in its plan."""
+    held = document("a = 1\nb = 2\n")
+    builder = PromptBuilder(ByteTokenizer(), 4000)
+    layouts = builder.edit(held, 0, 6, "do it", 10, (), None), builder.complete(held, 6, 10, (), None)
+    held.change(Change("file:///a", 1, 2, [TextEdit(0, 12, "gone")]), Limits())
+    edited, completed = (bytes(layout.plan().prompt).decode() for layout in layouts)
+    assert "gone" not in edited and "Code to rewrite:\n```python\na = 1\n```" in edited
+    assert completed == "a = 1\n"
+
+
+def test_a_layout_says_how_much_there_is_to_tokenise():
+    """At least what its plan then tokenises, for ordinary text."""
+    text = "def f(x):\n    return x + 1\n" * 2000
+    for layout in (
+        lambda builder: builder.complete(document(text), 30_000, 100, (), "x" * 300),
+        lambda builder: builder.complete(document(text), 3000, 100, (), None),
+        lambda builder: builder.edit(document(text), 5000, 9000, "do it", 100, (), "y" * 300),
+    ):
+        tokens = ByteTokenizer()
+        made = layout(PromptBuilder(tokens, 40_000))
+        tokens.encoded = 0
+        made.plan()
+        assert tokens.encoded - 20 <= made.chars <= 1.2 * tokens.encoded

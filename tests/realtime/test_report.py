@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from warmline.client import Delete, Insert, Keep
 from warmline.realtime.line_diff import LineDiff
-from warmline.realtime.report import growing_diff, print_diff, printable
+from warmline.realtime.report import PrintableStream, growing_diff, print_diff, printable
 
 
 def shown(renderable: object, width: int = 40) -> list[str]:
@@ -27,12 +27,21 @@ def shown(renderable: object, width: int = 40) -> list[str]:
         ("tab\tand line\n", "tab\tand line\n"),
         ("\x1b]0;title\x07", "\u241b]0;title\u2407"),
         ("\x7f\x9b31m\r", "\u2421\ufffd31m\u240d"),
+        ("a\r\nb\rc\r\r\n", "a\r\nb\u240dc\u240d\r\n"),
         ("é😀\u2028", "é😀\u2028"),
     ],
 )
 def test_text_of_files_can_not_control_the_terminal(text: str, visible: str) -> None:
     """Escape sequences are shown, not obeyed."""
     assert printable(text) == visible
+
+
+@given(st.lists(st.text(st.sampled_from("a\r\n\x1b"), max_size=3)))
+def test_pieces_are_shown_as_the_whole_is(pieces: list[str]) -> None:
+    """However a text is divided, also between \\r and \\n."""
+    stream = PrintableStream()
+    shown = [stream.feed(piece) for piece in pieces]
+    assert "".join(shown) + stream.finish() == printable("".join(pieces))
 
 
 def test_markup_in_a_file_is_text() -> None:

@@ -81,6 +81,25 @@ async def test_a_completion_on_a_terminal_shows_where_the_time_went(service, eng
         assert hop in err
 
 
+async def test_line_ends_on_a_terminal_are_line_ends(service, engine, file, terminal) -> None:
+    """In a file with \\r\\n, too."""
+    engine.scripts.append(["a\n", "b"])
+    screen = terminal()
+    await complete(service, file, 1, 1, {})
+    assert screen.getvalue() == "a\r\nb\n"
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+async def test_a_completion_that_was_cut_says_so(service, engine, file, terminal, capsys, on_terminal) -> None:
+    """On stderr, also when stdout is a pipe."""
+    engine.reason = "length"
+    engine.scripts.append(["a", "b"])
+    if on_terminal:
+        terminal()
+    await complete(service, file, 1, 1, {"max_tokens": 2})
+    assert "the completion was cut off after 2 tokens (--max-tokens N allows more" in capsys.readouterr().err
+
+
 async def test_an_edit_into_a_pipe_is_a_diff_that_patch_takes(service, engine, file, capsys) -> None:
     """The file is as it was; the diff makes the new text of it."""
     engine.scripts.append(["zwei 😀\n", "drei"])
@@ -115,6 +134,17 @@ async def test_an_edit_that_changes_nothing_says_so(service, engine, file, termi
     assert "nothing changes" in plain(screen.getvalue())
 
 
+@pytest.mark.parametrize("write", [False, True])
+async def test_an_edit_that_changes_nothing_says_so_beside_a_pipe(service, engine, file, capsys, write) -> None:
+    """The diff is empty, and the file is not touched."""
+    engine.scripts.append(["one"])
+    before = file.stat()
+    await edit(service, file, 1, 1, "leave it", write, {})
+    out, err = capsys.readouterr()
+    assert out == "" and err.endswith("nothing changes\n") and "written" not in err
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
 async def test_write_keeps_the_line_ends(service, engine, file, capsys) -> None:
     """With --write the file has the new text."""
     engine.scripts.append(["zwei"])
@@ -127,9 +157,20 @@ async def test_an_edit_that_was_cut_is_not_written(service, engine, file) -> Non
     """Half an edit never reaches the file."""
     engine.reason = "length"
     engine.scripts.append(["zwei"])
-    with pytest.raises(EditCut, match=r"ended early \(length\), so .* was not written"):
+    with pytest.raises(EditCut, match=r"cut off after 1 tokens \(--max-tokens N .*app\.py was not written"):
         await edit(service, file, 2, 2, "in German", True, {})
     assert file.read_bytes() == OLD.encode()
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+async def test_an_edit_that_was_cut_fails_without_write_too(service, engine, file, terminal, on_terminal) -> None:
+    """What there is of it was shown; the error says what became of the rest."""
+    engine.reason = "length"
+    engine.scripts.append(["eins\n", "zw"])
+    if on_terminal:
+        terminal()
+    with pytest.raises(EditCut, match=r"cut off after 2 tokens .*; the rest of the range is as it was$"):
+        await edit(service, file, 1, 2, "in German", False, {})
 
 
 async def test_an_engine_that_fails_is_an_error(service, engine, file) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import socket
 
 import pytest
-from warmline.realtime.protocol import Complete, Ping, Pong
+from warmline.realtime.protocol import Accepted, Complete, Delta, Error, ErrorCode, Ping, Pong
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address, serve_until_signal
 
 
@@ -60,6 +61,8 @@ async def test_closing_sends_clients_away_to_come_again(serve, dial, engine):
     await wire.until(Pong)
     async with asyncio.timeout(10):
         await server.close()
+    _, done = await wire.ended()
+    assert (done.request, done.reason) == (1, "cancel")
     assert (await wire.closed())[0] == 1012
     assert len(engine.cancelled) == 1
     with pytest.raises(OSError, match=r"refused|Connect call failed"):
@@ -68,17 +71,46 @@ async def test_closing_sends_clients_away_to_come_again(serve, dial, engine):
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_the_service(engine, tokenizer, dial, signum):
-    """Clients are sent away, the engine is closed, the port is free at once."""
+    """Streams end with their last frame, clients are sent away, the engine is closed, the port is free at once."""
+    engine.default = itertools.repeat("x")
     ready: asyncio.Future[GatewayServer] = asyncio.get_running_loop().create_future()
     config = ServerConfig(port=free_port())
     service = asyncio.create_task(serve_until_signal(engine, tokenizer, config, ready.set_result))
     wire = await dial(await ready)
+    await wire.open("x")
+    await wire.send(Complete(1, "file:///a", 1, 0))
+    await wire.until(Delta)
     os.kill(os.getpid(), signum)
     async with asyncio.timeout(10):
         await service
+    _, done = await wire.ended()
+    assert (done.request, done.reason) == (1, "cancel")
     assert (await wire.closed())[0] == 1012
     assert engine.closed
     check_address(config)
+
+
+async def test_a_closing_server_takes_nothing_new(serve, dial, engine, until, http, monkeypatch):
+    """While an engine that doesn't answer is waited for: requests and connections are told to come again."""
+    engine.paused = True
+    monkeypatch.setattr(engine, "cancel", lambda _: None)
+    server = await serve()
+    wire, late = await dial(server), await dial(server, hello=False)
+    await wire.open("x")
+    await wire.send(Complete(1, "file:///a", 1, 0))
+    await wire.until(Accepted)
+    closing = asyncio.create_task(server.close())
+    await until(lambda: server._draining)
+    await late.hello()
+    await late.open("x")
+    for client in (wire, late):
+        await client.send(Complete(2, "file:///a", 1, 0))
+        error = await client.until(Error)
+        assert (error.request, error.code, error.retryable) == (2, ErrorCode.ENGINE_UNAVAILABLE, True)
+    assert (await http(server, "/readyz")) == (503, "the server restarts; come again later\n")
+    async with asyncio.timeout(10):
+        await closing
+    assert (await wire.closed())[0] == 1012
 
 
 async def test_a_signal_while_the_engine_starts_ends_the_service(engine, tokenizer, monkeypatch):

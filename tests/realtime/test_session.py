@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from warmline.engine import unpack_tokens
 from warmline.realtime.limits import Limits
 from warmline.realtime.metrics import Metrics
+from warmline.realtime.planning import PlanQueue
 from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import (
     Accepted,
@@ -37,7 +39,6 @@ from warmline.realtime.protocol import (
     TextEdit,
 )
 from warmline.realtime.session import Service, Session
-from warmline.realtime.text import apply_operations
 from warmline.realtime.tracing import HOPS, clock
 
 URI = "file:///a"
@@ -85,9 +86,9 @@ async def client(make, engine):
 
 
 async def drained(client: Client) -> None:
-    """Wait until no sequence runs."""
+    """Wait until no request and no sequence runs."""
     async with asyncio.timeout(10):
-        while client.engine.running:
+        while client.engine.running or client.session.running:
             await asyncio.sleep(0)
 
 
@@ -137,7 +138,7 @@ async def test_the_engine_gets_what_was_asked(client, tokenizer):
     await drained(client)
 
 
-async def test_an_edit_becomes_operations(client):
+async def test_an_edit_becomes_operations(client, apply_operations):
     """Applied to the range, they give the model's text."""
     client.engine.scripts.append(["    ret", "urn 2"])
     client.say(Edit(1, URI, 1, 9, 22, "return 2"))
@@ -175,7 +176,7 @@ async def test_reasons_are_passed_on(client, reason):
     assert client.of(Done)[0].reason == reason
 
 
-async def test_an_edit_that_is_cut_keeps_the_rest(client):
+async def test_an_edit_that_is_cut_keeps_the_rest(client, apply_operations):
     """With any reason but stop, the original goes on where the two were last in step."""
     client.engine.reason = "length"
     client.engine.scripts.append(["def f():\n", "    ret"])
@@ -220,9 +221,13 @@ async def test_an_offset_inside_a_surrogate_pair_is_refused(client):
 async def test_a_request_that_can_not_fit_is_refused(client):
     """With both numbers."""
     client.say(Open("file:///long", 1, "", "word " * 10_000))
-    (error,) = client.say(Edit(1, "file:///long", 1, 0, 50_000, "x"))
-    assert error.code == ErrorCode.PROMPT_TOO_LONG
-    assert "8192 are available" in error.message
+    client.say(Edit(1, "file:///long", 1, 0, 50_000, "x"))
+    await drained(client)
+    client.say(Edit(2, "file:///long", 1, 0, 50_000, "x", Sampling(max_tokens=9000)))
+    assert [error.request for error in client.sent] == [1, 2]
+    assert all(error.code == ErrorCode.PROMPT_TOO_LONG for error in client.of(Error))
+    assert all("8192 are available" in error.message for error in client.of(Error))
+    assert client.of(Accepted) == client.engine.requests == []
 
 
 async def test_an_id_is_used_once(client):
@@ -339,6 +344,174 @@ async def test_closing_a_session_cancels_everything(client):
     assert metric(client, "warmline_requests_running") == 0
 
 
+# Long prompts --------------------------------------------------------------------------------------------------
+
+
+class Gate:
+    """A tokenizer that stands still at long texts until it is opened, and notes in which thread it is used.
+
+    Attributes:
+        threads: in which it tokenised, with the length of the text.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.threads: list[tuple[int, int]] = []
+        self._tokenizer = tokenizer
+        self._open = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def open(self) -> None:
+        self._open.set()
+
+    def encode(self, text: str) -> list[int]:
+        self.threads.append((threading.get_ident(), len(text)))
+        if len(text) > 4000:
+            self._open.wait(10)
+        return self._tokenizer.encode(text)
+
+
+LONG = "value = 1\n" * 2000
+
+
+@pytest.fixture
+def gate(tokenizer):
+    gate = Gate(tokenizer)
+    yield gate
+    gate.open()
+
+
+@pytest.fixture
+async def gated(engine, gate):
+    client = Client(engine, gate)
+    client.open(LONG)
+    yield client
+    client.session.close()
+    gate.open()
+    await engine.close()
+
+
+def long_requests(*requests: int) -> list[Complete | Edit]:
+    """Completions and edits, in turns, that need much tokenised."""
+    return [
+        Edit(request, URI, 1, 0, 15_000, "x", Sampling(max_tokens=9))
+        if request % 2
+        else complete(request, position=20_000)
+        for request in requests
+    ]
+
+
+async def test_much_text_is_not_tokenised_on_the_event_loop(gated, gate):
+    """Meanwhile pings are answered, and short requests carried out, of this session and of others."""
+    assert gated.say(*long_requests(1, 2)) == []
+    assert isinstance(gated.say(Ping(1))[0], Pong)
+    gated.say(complete(3, position=10))
+    async with asyncio.timeout(10):
+        while not gated.of(Done):
+            await asyncio.sleep(0)
+    assert [accepted.request for accepted in gated.of(Accepted)] == [3]
+    gate.open()
+    await drained(gated)
+    assert [done.request for done in gated.of(Done)] == [3, 1, 2]
+    here = threading.get_ident()
+    assert max(length for thread, length in gate.threads if thread == here) <= 4000
+    assert max(length for thread, length in gate.threads if thread != here) >= 15_000
+
+
+async def test_a_long_request_is_for_the_version_it_named(gated, gate, tokenizer):
+    """Changes that come while it is tokenised don't reach it, and its version is checked when it arrives."""
+    gated.say(*long_requests(2), Change(URI, 1, 2, [TextEdit(0, 20_000, "gone")]))
+    (stale,) = gated.say(*long_requests(4))
+    assert (stale.request, stale.code) == (4, ErrorCode.STALE_VERSION)
+    gate.open()
+    await drained(gated)
+    assert LONG.endswith(tokenizer.decode(unpack_tokens(gated.engine.requests[0].prompt)))
+
+
+@pytest.mark.parametrize("ending", [Cancel(1), Close(URI)], ids=["cancel", "close"])
+async def test_a_request_can_end_before_it_is_tokenised(gated, gate, ending):
+    """It is accepted and done with cancel at once, whether its turn had come or not, and never reaches the engine."""
+    gated.say(*long_requests(3, 1, 5))
+    await asyncio.sleep(0.05)
+    gated.say(ending)
+    ended = [1] if isinstance(ending, Cancel) else [3, 1, 5]
+    assert [(done.request, done.reason) for done in gated.of(Done)] == [(request, "cancel") for request in ended]
+    assert [accepted.request for accepted in gated.of(Accepted)] == ended
+    done = gated.of(Done)[0].timing
+    assert sum(getattr(done, hop) for hop in HOPS) == done.sent - done.received
+    gate.open()
+    await drained(gated)
+    assert sorted(done.request for done in gated.of(Done)) == [1, 3, 5]
+    assert len(gated.engine.requests) == 3 - len(ended)
+
+
+async def test_a_session_that_closes_leaves_nothing_to_tokenise(gated, gate):
+    """What waits is dropped, and what comes out of the thread is thrown away."""
+    gated.say(*long_requests(*range(10)))
+    await asyncio.sleep(0.05)
+    gated.session.close()
+    gate.open()
+    async with asyncio.timeout(10):
+        while gated.session._plans._worker is not None:
+            await asyncio.sleep(0)
+    assert gated.engine.requests == []
+    assert len(gate.threads) <= 8
+    assert metric(gated, "warmline_requests_running") == 0
+
+
+async def test_sessions_take_turns_with_long_requests(make, gate, engine):
+    """One with many of them does not keep another waiting until they are all done."""
+    first = Client(engine, gate)
+    second = Client(engine, gate)
+    second.session._plans = PlanQueue(first.session._service.threads)
+    for client in (first, second):
+        client.open(LONG)
+    first.say(*long_requests(*range(0, 20, 2)))
+    second.say(*long_requests(0))
+    gate.open()
+    async with asyncio.timeout(10):
+        while not second.of(Accepted):
+            await asyncio.sleep(0)
+    assert len(first.of(Accepted)) < 10
+    await drained(first)
+    await drained(second)
+    await engine.close()
+
+
+async def test_cancelled_long_requests_do_not_pile_up(gated):
+    """What is asked for and cancelled while a thread is busy is forgotten."""
+    for request in range(100):
+        gated.say(*long_requests(request), Cancel(request))
+    assert len(gated.session._plans._waiting) <= 2
+    assert len(gated.of(Done)) == 100
+
+
+async def test_a_fault_while_tokenising_ends_the_request(gated, gate, monkeypatch):
+    """Its id is answered, and the next one is carried out."""
+    monkeypatch.setattr(gate, "encode", lambda text: 1 / 0)
+    gated.say(*long_requests(2))
+    await drained(gated)
+    monkeypatch.undo()
+    gate.open()
+    gated.say(*long_requests(4))
+    await drained(gated)
+    assert [(error.request, error.code) for error in gated.of(Error)] == [(2, ErrorCode.INTERNAL_ERROR)]
+    assert [done.request for done in gated.of(Done)] == [4]
+
+
+async def test_a_draining_session_ends_its_requests_and_takes_no_more(gated, gate):
+    """Running and waiting ones end with cancel; a new one is told to come again."""
+    gated.engine.paused = True
+    gated.say(complete(8, position=10), *long_requests(1))
+    gated.session.drain()
+    (error,) = gated.say(complete(9, position=10))
+    assert (error.request, error.code, error.retryable) == (9, ErrorCode.ENGINE_UNAVAILABLE, True)
+    gate.open()
+    await drained(gated)
+    assert {done.request: done.reason for done in gated.of(Done)} == {1: "cancel", 8: "cancel"}
+
+
 # Documents -----------------------------------------------------------------------------------------------------
 
 
@@ -372,6 +545,8 @@ async def test_a_running_request_goes_on_through_a_change(client):
         (Change("file:///b", 1, 2, []), None, ErrorCode.UNKNOWN_DOCUMENT),
         (Close("file:///b"), None, ErrorCode.UNKNOWN_DOCUMENT),
         (Open(URI, 2, "", "x" * 200), 1, ErrorCode.DOCUMENT_TOO_LARGE),
+        (Open(URI, 1, "", "another text"), 1, ErrorCode.STALE_VERSION),
+        (Open(URI, 0, "", "def f():\n    return 1\n"), 1, ErrorCode.STALE_VERSION),
         (Open("file:///c", 2, "", ""), None, ErrorCode.TOO_MANY_DOCUMENTS),
     ],
 )
@@ -388,9 +563,10 @@ async def test_what_can_not_be_done_to_a_document_is_answered_with_a_nack(make, 
 
 
 async def test_opening_again_replaces(client, tokenizer):
-    """After a nack the client sends its whole text; that is no second document."""
-    client.open("new\n", version=1)
-    client.say(complete(1, position=4))
+    """After a nack the client sends its whole text as a later version; that is no second document."""
+    client.open("new\n", version=2)
+    client.open("new\n", version=2)
+    client.say(complete(1, version=2, position=4))
     assert tokenizer.decode(unpack_tokens(client.engine.requests[0].prompt)) == "new\n"
     assert metric(client, "warmline_documents") == 1
     await drained(client)

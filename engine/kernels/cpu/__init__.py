@@ -6,8 +6,9 @@ import os
 from typing import Final
 
 from ...errors import EngineError
-from .build import BuildError, build_library
+from .build import BuildError
 from .interface import FusedKernels, KernelSetup, PassPlan
+from .library import load_library
 from .native import NativeKernels
 from .quantize import EIGHT_BIT, SEVEN_BIT, Int8Linear, Levels, exact_levels
 from .torch_kernels import TorchKernels
@@ -40,8 +41,8 @@ def create_kernels(setup: KernelSetup) -> FusedKernels:
     if wish == "torch":
         return TorchKernels(setup, "WARMLINE_KERNELS=torch")
     try:
-        return NativeKernels(build_library(), setup)
-    except (BuildError, OSError) as error:
+        return NativeKernels(load_library(), setup)
+    except BuildError as error:
         if wish == "native":
             raise EngineError(f"WARMLINE_KERNELS=native can't be had: {error}") from error
         return TorchKernels(setup, f"{error}; slower")

@@ -1,95 +1,96 @@
-"""Compile the C++ kernels on first use, once per source, compiler and processor, into the user's cache folder."""
+"""Compile the C++ kernels for this machine."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-import platform
-import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
-from platformdirs import user_cache_path
+
+from ...machine import COMPILERS, find_compiler, native_code_target
 
 SOURCES: Final = Path(__file__).parent
 FLAGS: Final = (
     "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", "-fopenmp",
     "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi",
 )  # fmt: skip
-COMPILERS: Final = ("g++", "c++", "clang++")
 COMPILE_SECONDS: Final = 120.0
+
+logger = logging.getLogger(__name__)
 
 
 class BuildError(Exception):
-    """The kernels can't be compiled here; the message says why."""
+    """The kernels can't be compiled or loaded here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class NativeLibrary:
-    """A compiled library and the compiler it came from."""
+class Recipe:
+    """How the library is made: by which compiler, of which version, with which arguments."""
 
-    path: Path
-    compiler: str
+    compiler: Path
+    version: str
+    arguments: tuple[str, ...]
+
+    @property
+    def made_by(self) -> str:
+        """For people: the compiler."""
+        return f"{self.compiler.name} {self.version}"
+
+    def key(self) -> str:
+        """What the library depends on: sources, compiler, arguments and machine, but not the folders they are in."""
+        named = [argument for argument in self.arguments if not argument.startswith("-L")]
+        digest = hashlib.sha256("\0".join([self.made_by, *named, native_code_target()]).encode())
+        for source in sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.h")]):
+            content = source.read_bytes()
+            digest.update(f"\0{source.name}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()[:24]
+
+    def compile(self, target: Path) -> Path:
+        """Write the library to ``target``, an absolute path.
+
+        Raises:
+            BuildError: the compiler fails.
+
+        """
+        logger.info("compiling the CPU kernels with %s (once, some seconds)", self.made_by)
+        _run([str(self.compiler), *self.arguments, "-o", str(target)])
+        return target
 
 
-def build_library() -> NativeLibrary:
-    """The library of this source for this processor, compiled unless it is in the cache.
-
-    Safe when several processes start at once: each compiles into a file of its own and renames it into place.
+def find_recipe() -> Recipe:
+    """How the library is made on this machine.
 
     Raises:
-        BuildError: there is no compiler, or it fails.
+        BuildError: there is no compiler, or it doesn't work.
 
     """
-    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    compiler = find_compiler()
     if compiler is None:
         raise BuildError(f"no C++ compiler found (looked for {', '.join(COMPILERS)}); install g++")
-    try:
-        version = _run([compiler, "-dumpfullversion", "-dumpversion"]).strip()
-        command = [compiler, *FLAGS, *map(str, sorted(SOURCES.glob("*.cpp"))), *_openmp_of_torch()]
-        path = user_cache_path("warmline") / "kernels" / f"cpu-{_key(command, version)}.so"
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=path.parent, prefix=".build-") as folder:
-                built = Path(folder) / "kernels.so"
-                _run([*command, "-o", str(built)])
-                built.replace(path)
-    except OSError as error:
-        raise BuildError(f"the kernels can't be built: {error}") from error
-    return NativeLibrary(path, f"{Path(compiler).name} {version}")
+    version = _run([compiler, "-dumpfullversion", "-dumpversion"]).strip()
+    sources = sorted(source.name for source in SOURCES.glob("*.cpp"))
+    return Recipe(Path(compiler), version, (*FLAGS, *sources, *_openmp_of_torch()))
 
 
 def _openmp_of_torch() -> list[str]:
     """Link to the OpenMP runtime that torch carries, if it does: two thread pools would fight for the cores."""
-    bundled = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
-    return ["-Wl,--as-needed", str(bundled[0])] if bundled else []
-
-
-def _key(command: list[str], version: str) -> str:
-    digest = hashlib.sha256("\0".join([*command, version, platform.machine(), _processor()]).encode())
-    for source in sorted([*SOURCES.glob("*.cpp"), *SOURCES.glob("*.h")]):
-        digest.update(source.name.encode() + source.read_bytes())
-    return digest.hexdigest()[:24]
-
-
-def _processor() -> str:
-    """What `-march=native` depends on: a cache folder may be shared between machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    wanted = ("flags", "Features", "cpu family", "model\t")
-    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
+    folder = Path(torch.__file__).parent / "lib"
+    bundled = sorted(folder.glob("libgomp*.so*"))
+    return [f"-L{folder}", "-Wl,--as-needed", f"-l:{bundled[0].name}"] if bundled else []
 
 
 def _run(command: list[str]) -> str:
+    """Run in the sources' folder, which they are named relative to."""
+    name = Path(command[0]).name
     try:
         done = subprocess.run(
             command,
+            cwd=SOURCES,
             capture_output=True,
             text=True,
             timeout=COMPILE_SECONDS,
@@ -97,8 +98,10 @@ def _run(command: list[str]) -> str:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired as error:
-        raise BuildError(f"{Path(command[0]).name} did not finish in {COMPILE_SECONDS:.0f} s") from error
+        raise BuildError(f"{name} did not finish in {COMPILE_SECONDS:.0f} s") from error
+    except OSError as error:
+        raise BuildError(f"{name} can't be run: {error}") from error
     if done.returncode != 0:
         complaint = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
-        raise BuildError(f"{Path(command[0]).name} failed: {complaint}")
+        raise BuildError(f"{name} failed: {complaint}")
     return done.stdout

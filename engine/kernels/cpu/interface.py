@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import torch
 
+from ...batch import SequenceSlice
 from ...models.config import ModelConfig
 from .quantize import Levels
-
-if TYPE_CHECKING:
-    from ...backends.base import SequenceSlice
 
 
 @dataclass(slots=True)
@@ -25,15 +23,20 @@ class PassPlan:
     @property
     def longest(self) -> int:
         """Keys that the longest sequence holds after the pass."""
-        return max(piece.position + piece.rows for piece in self.slices)
+        return max(piece.length for piece in self.slices)
 
 
 class FusedKernels(ABC):
     """The arithmetic around the products. Each row's result is independent of the rows beside it.
 
     Quantised rows are uint8 with one float32 scale a row: value = (byte - levels.zero) * scale.
+
+    Attributes:
+        kind: which implementation this is.
+        description: it and why it was chosen, for people.
     """
 
+    kind: Literal["native", "torch"]
     description: str
 
     @abstractmethod
@@ -70,7 +73,6 @@ class KernelSetup:
 
     config: ModelConfig
     num_blocks: int
-    block_size: int
     levels: Levels
     cos: torch.Tensor  # [longest sequence, head_dim / 2]
     sin: torch.Tensor

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 
 import torch
 
-from .build import NativeLibrary
+from ...batch import BLOCK_SIZE
 from .interface import FusedKernels, KernelSetup, PassPlan
-
-POINTER, INT, FLOAT = ctypes.c_void_p, ctypes.c_int, ctypes.c_float
+from .library import NativeLibrary
 
 
 class NativeKernels(FusedKernels):
     """The kernels of a compiled library (the C++ files of this folder)."""
 
+    kind = "native"
+
     def __init__(self, library: NativeLibrary, setup: KernelSetup) -> None:
-        loaded = ctypes.CDLL(str(library.path))
-        loaded.warmline_instructions.restype = ctypes.c_char_p
-        self.description = f"native ({loaded.warmline_instructions().decode()}; {library.compiler})"
+        functions = library.functions
+        self.description = f"native ({functions.warmline_instructions().decode()}; {library.origin})"
         config = setup.config
         self._config = config
         self._levels = setup.levels.count
         self._cos, self._sin = setup.cos, setup.sin
-        per_block = 2 * config.num_kv_heads * config.head_dim * setup.block_size
+        per_block = 2 * config.num_kv_heads * config.head_dim * BLOCK_SIZE
         self._cache = torch.zeros(config.num_layers, setup.num_blocks * per_block, dtype=torch.bfloat16)
         self._layers = [layer.data_ptr() for layer in self._cache]
         self._workspace = torch.empty(0)
-        self._add_norm = loaded.warmline_add_norm_quantize
-        self._add_norm.argtypes = [POINTER, POINTER, POINTER, POINTER, FLOAT, INT, INT, INT, POINTER, POINTER]
-        self._silu = loaded.warmline_silu_quantize
-        self._silu.argtypes = [POINTER, POINTER, INT, INT, INT, POINTER, POINTER]
-        self._workspace_size = loaded.warmline_attention_workspace
-        self._workspace_size.argtypes = [INT, INT, INT, INT]
-        self._workspace_size.restype = ctypes.c_size_t
-        self._attention = loaded.warmline_attention
-        self._attention.argtypes = [*[POINTER] * 5, INT, POINTER, *[INT] * 5, *[POINTER] * 4]
-        for function in (self._add_norm, self._silu, self._attention):
-            function.restype = None
+        self._add_norm = functions.warmline_add_norm_quantize
+        self._silu = functions.warmline_silu_quantize
+        self._workspace_size = functions.warmline_attention_workspace
+        self._attention = functions.warmline_attention
 
     def add_norm_quantize(
         self,

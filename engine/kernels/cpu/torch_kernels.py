@@ -6,16 +6,12 @@ elementwise ones, reductions of the last dimension, and batches of matrix produc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import torch.nn.functional as F
 
+from ...batch import BLOCK_SIZE, SequenceSlice
 from ...models.llama import rms_norm, rotate
 from .interface import FusedKernels, KernelSetup, PassPlan
-
-if TYPE_CHECKING:
-    from ...backends.base import SequenceSlice
 
 QUERY_TILE = 16
 """Query rows in one attention product."""
@@ -26,13 +22,14 @@ KEY_TILE = 64
 class TorchKernels(FusedKernels):
     """The kernels in plain torch; keys and values are kept in bfloat16, [slot, kv_head, head_dim] a layer."""
 
+    kind = "torch"
+
     def __init__(self, setup: KernelSetup, reason: str) -> None:
         self.description = f"torch ({reason})"
         config = self._config = setup.config
         self._levels = setup.levels
-        self._block_size = setup.block_size
         self._cos, self._sin = setup.cos, setup.sin
-        shape = (config.num_layers, setup.num_blocks * setup.block_size, config.num_kv_heads, config.head_dim)
+        shape = (config.num_layers, setup.num_blocks * BLOCK_SIZE, config.num_kv_heads, config.head_dim)
         self._keys = torch.zeros(shape, dtype=torch.bfloat16)
         self._values = torch.zeros(shape, dtype=torch.bfloat16)
 
@@ -52,9 +49,9 @@ class TorchKernels(FusedKernels):
 
     def begin(self, plan: PassPlan) -> None:
         """See `FusedKernels.begin`."""
-        positions = [piece.position + row for piece in plan.slices for row in range(piece.rows)]
+        positions = [position for piece in plan.slices for position in piece.positions]
         self._row_cos, self._row_sin = self._cos[positions], self._sin[positions]
-        self._slices = [(piece, _slots(piece, self._block_size)) for piece in plan.slices]
+        self._slices = [(piece, torch.tensor(piece.slots())) for piece in plan.slices]
 
     def attention(
         self, layer: int, qkv: torch.Tensor, scale: torch.Tensor, out: torch.Tensor, out_scale: torch.Tensor
@@ -68,7 +65,7 @@ class TorchKernels(FusedKernels):
         attended = torch.empty(rows, config.num_heads, config.head_dim)
         for piece, slots in self._slices:
             mine = slice(piece.first_row, piece.first_row + piece.rows)
-            written = slots[piece.position : piece.position + piece.rows]
+            written = slots[piece.position :]
             self._keys[layer, written] = rotated[mine, config.num_heads :].bfloat16()
             self._values[layer, written] = heads[mine, turned:].bfloat16()
             attended[mine] = self._attend(piece, rotated[mine, : config.num_heads], layer, slots)
@@ -77,14 +74,13 @@ class TorchKernels(FusedKernels):
     def _attend(self, piece: SequenceSlice, query: torch.Tensor, layer: int, slots: torch.Tensor) -> torch.Tensor:
         """One sequence's rows [rows, heads, head_dim] over its keys, in tiles of queries."""
         config = self._config
-        total = piece.position + piece.rows
-        tiles = -(-total // KEY_TILE)
+        tiles = -(-piece.length // KEY_TILE)
         keys, values = (self._tiles(pool[layer, slots], tiles) for pool in (self._keys, self._values))
         groups = config.num_heads // config.num_kv_heads
         # Queries of a kv head, row by row: [kv_heads, rows * groups, head_dim].
         queries = query.view(piece.rows, config.num_kv_heads, groups, config.head_dim).transpose(0, 1).flatten(1, 2)
         queries = (queries * config.head_dim**-0.5).bfloat16().float()
-        lengths = torch.arange(piece.position + 1, total + 1).repeat_interleave(groups)
+        lengths = torch.arange(piece.position + 1, piece.length + 1).repeat_interleave(groups)
         results = [
             self._attend_tile(
                 queries[:, first : first + QUERY_TILE], lengths[first : first + QUERY_TILE], keys, values
@@ -131,13 +127,6 @@ class TorchKernels(FusedKernels):
         torch.div(magnitude, self._levels.count, out=out_scale)
         inverse = self._levels.count / magnitude.clamp_min(1e-30)
         out.copy_((rows * inverse[:, None]).round_().add_(self._levels.zero))
-
-
-def _slots(piece: SequenceSlice, block_size: int) -> torch.Tensor:
-    """The cache slots of all of a sequence's positions, in order."""
-    total = piece.position + piece.rows
-    blocks = torch.tensor(piece.block_table[: -(-total // block_size)])
-    return (blocks[:, None] * block_size + torch.arange(block_size)).flatten()[:total]
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

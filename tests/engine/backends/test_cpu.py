@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 from warmline.engine.backends import create_backend
-from warmline.engine.backends.base import Batch, PassAborted, SequenceSlice
+from warmline.engine.backends.base import PassAborted
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.batch import Batch, SequenceSlice
 from warmline.engine.errors import EngineError, ModelError
 from warmline.engine.loading.model import load_model
 from warmline.engine.options import EngineOptions

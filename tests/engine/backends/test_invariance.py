@@ -10,11 +10,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from warmline.engine.backends.base import BLOCK_SIZE, Backend, Batch, SequenceSlice
+from warmline.engine.backends.base import Backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
 from warmline.engine.loading.model import load_model
-from warmline.engine.loading.tokenizer import load_tokenizer
+from warmline.engine.loading.tokenizer_loader import load_tokenizer
+
+pytestmark = pytest.mark.lossless
 
 Make = Callable[..., Any]
 BLOCKS = 64

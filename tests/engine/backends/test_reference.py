@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 from transformers import LlamaForCausalLM
-from warmline.engine.backends.base import Batch, PassAborted, SequenceSlice
+from warmline.engine.backends.base import PassAborted
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.batch import Batch, SequenceSlice
 from warmline.engine.loading.model import load_model
 
 Make = Callable[..., Any]

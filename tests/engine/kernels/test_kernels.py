@@ -6,7 +6,7 @@ import platform
 
 import pytest
 import torch
-from warmline.engine.backends.base import SequenceSlice
+from warmline.engine.batch import SequenceSlice
 from warmline.engine.kernels.cpu import (
     EIGHT_BIT,
     SEVEN_BIT,
@@ -36,7 +36,7 @@ def make_kernels(
         if kind == "avx2":
             flags = ["-march=x86-64-v3" if flag == "-march=native" else flag for flag in build.FLAGS]
             patch.setattr(build, "FLAGS", tuple(flags))
-        return create_kernels(KernelSetup(config, BLOCKS, 16, levels, *rotary_table(config, 1280)))
+        return create_kernels(KernelSetup(config, BLOCKS, levels, *rotary_table(config, 1280)))
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,13 +14,13 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType, GGUFWriter
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warmline.engine.errors import ModelError
 from warmline.engine.loading.gguf import LAYER_TENSORS, load_gguf
 from warmline.engine.loading.gguf_file import GgufFile
 from warmline.engine.loading.gguf_tensor import read_tensor
-from warmline.engine.loading.tokenizer import load_tokenizer
+from warmline.engine.loading.tokenizer_loader import load_tokenizer
 from warmline.engine.models.config import ModelConfig
 from warmline.engine.models.llama import ModelWeights
 
@@ -197,6 +199,101 @@ def test_a_cut_or_scribbled_file_is_an_error_to_act_on(
     cut.write_bytes(scribbled)
     with suppress(ModelError):
         load_gguf(cut)
+
+
+def bpe_metadata(writer: GGUFWriter) -> None:
+    """A tokenizer of a few tokens."""
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    tokens = [*"abcdeĠĊ", "ab", "Ġa", "<|im_end|>"]
+    writer.add_token_list(tokens)
+    writer.add_token_types([1] * (len(tokens) - 1) + [3])
+    writer.add_token_merges(["a b", "Ġ a"])
+    writer.add_eos_token_id(len(tokens) - 1)
+    writer.add_add_bos_token(False)
+
+
+def load_both(path: Path) -> None:
+    """What a start loads of a file."""
+    load_tokenizer(path)
+    load_gguf(path)
+
+
+@pytest.fixture(scope="module")
+def whole_file(tmp_path_factory: pytest.TempPathFactory, make_tiny_model: Callable[..., Any]) -> Path:
+    """A sound file with model and tokenizer."""
+    model = make_tiny_model(num_layers=1, num_heads=2, num_kv_heads=1, hidden_size=32, ffn_size=32, vocab_size=64)
+    path = write_model(tmp_path_factory.mktemp("whole") / "whole.gguf", *model, change=bpe_metadata)
+    load_both(path)
+    return path
+
+
+@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_corrupt_header_is_an_error_or_harmless(whole_file: Path, tmp_path: Path, data: st.DataObject) -> None:
+    """Bits flipped, numbers overwritten, bytes cut: a ModelError or a model, soon, and without much memory."""
+    content = bytearray(whole_file.read_bytes())
+    header = content.index(b"output_norm.weight") + 500
+    place = st.integers(0, header)
+    for _ in range(data.draw(st.integers(0, 3))):
+        content[data.draw(place)] ^= 1 << data.draw(st.integers(0, 7))
+    if data.draw(st.booleans()):
+        at = data.draw(place)
+        size = data.draw(st.sampled_from([4, 8]))
+        content[at : at + size] = data.draw(st.integers(0, 256**size - 1)).to_bytes(size, "little")
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content))) :]
+    path = tmp_path / "corrupt.gguf"
+    path.write_bytes(content)
+    tracemalloc.start()
+    try:
+        for load in (load_tokenizer, load_gguf):
+            with suppress(ModelError):
+                load(path)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def nested_arrays(depth: int) -> bytes:
+    """A value of arrays of one array each."""
+    return (struct.pack("<IQ", 9, 1) * depth) + struct.pack("<IQ", 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("type_number", "value", "message"),
+    [
+        (9, nested_arrays(100_000), "array of metadata type 9"),
+        (9, struct.pack("<IQ", 8, 1 << 40), "array of"),
+        (9, struct.pack("<IQ", 10, 1 << 61), "array of"),
+        (8, struct.pack("<Q", 1 << 63), "bytes announced"),
+        (99, b"", "metadata type 99"),
+    ],
+    ids=["nested arrays", "strings", "numbers", "a string", "an unknown type"],
+)
+def test_an_absurd_value_is_an_error(tmp_path: Path, type_number: int, value: bytes, message: str) -> None:
+    """Sizes beyond the file and nesting without end are refused before anything is allocated."""
+    path = tmp_path / "absurd.gguf"
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + struct.pack("<Q", 3) + b"key"
+    path.write_bytes(header + struct.pack("<I", type_number) + value)
+    with pytest.raises(ModelError, match=message):
+        GgufFile(path)
+
+
+@pytest.mark.parametrize("types", [7, "text"])
+def test_token_types_of_another_kind_are_an_error(
+    tmp_path: Path, make_tiny_model: Callable[..., Any], types: Any
+) -> None:
+    """A number or a text where the list of types should be."""
+
+    def change(writer: GGUFWriter) -> None:
+        bpe_metadata(writer)
+        del writer.kv_data[0]["tokenizer.ggml.token_type"]
+        (writer.add_string if isinstance(types, str) else writer.add_uint32)("tokenizer.ggml.token_type", types)
+
+    path = write_model(tmp_path / "m.gguf", *make_tiny_model(), change=change)
+    with pytest.raises(ModelError, match=r"tokenizer\.ggml\.token_type is a"):
+        load_tokenizer(path)
 
 
 def test_a_foreign_tokenizer_is_named(tmp_path: Path, make_tiny_model: Callable[..., Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from gguf import GGUFWriter
 from warmline.engine.loading.gguf_file import GgufFile
 from warmline.engine.loading.gguf_tokenizer import PRE_TOKENIZERS
-from warmline.engine.loading.tokenizer import load_tokenizer
+from warmline.engine.loading.tokenizer_loader import load_tokenizer
 
 PIECES = (
     *("def", " x", "X", "'s", "'LL", "don't", "1", "23", "4567", " 89", "\t", "  ", "\n", "\r\n", "\n\n  "),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as FastTokenizer
 from transformers import PreTrainedTokenizerFast
 from warmline.engine.errors import ModelError
-from warmline.engine.loading.tokenizer import Tokenizer, load_tokenizer
+from warmline.engine.loading.tokenizer import Tokenizer
+from warmline.engine.loading.tokenizer_loader import load_tokenizer
 
 Encode = Callable[[str], list[int]]
 
@@ -121,6 +123,16 @@ def test_special_tokens_are_text_in_documents_and_tokens_in_templates(tokenizer:
     assert not tokenizer.special_ids & set(tokenizer.encode(text)), "the template call must leave no trace"
 
 
+def test_threads_do_not_disturb_each_other(tokenizer: Tokenizer) -> None:
+    """Documents and templates can be tokenised at the same time."""
+    text = "x = '<|im_end|>'\n" * 500
+    document, template = tokenizer.encode(text), tokenizer.encode_template(text)
+    assert document != template
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda encode: encode(text), [tokenizer.encode, tokenizer.encode_template] * 20))
+    assert found == [document, template] * 20
+
+
 def test_special_tokens_of_the_default_model(tokenizer: Tokenizer) -> None:
     """The default model's end tokens, template and names come from its metadata."""
     assert tokenizer.vocab_size == 49152
@@ -160,7 +172,7 @@ def test_an_id_beyond_the_vocabulary_is_no_text(tokenizer: Tokenizer) -> None:
 def test_loading_needs_no_torch(tiny_folder: Path, default_model: Path) -> None:
     """The gateway tokenises without importing torch."""
     code = (
-        "import sys; from warmline.engine.loading.tokenizer import load_tokenizer\n"
+        "import sys; from warmline.engine import load_tokenizer\n"
         f"load_tokenizer({str(tiny_folder)!r}); load_tokenizer({str(default_model)!r})\n"
         "assert 'torch' not in sys.modules"
     )

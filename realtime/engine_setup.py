@@ -1,0 +1,90 @@
+"""What a command that runs the engine needs: its options, its model fetched, and a way out of what goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from warmline.engine import (
+    CATALOG,
+    DEFAULT_MODEL,
+    EngineError,
+    EngineOptions,
+    ModelError,
+    fetch_model,
+    resolve_model,
+    this_machine,
+)
+
+
+def engine_options(
+    model: str | None,
+    adapter: Path | None,
+    backend: Literal["auto", "cpu", "reference"],
+    threads: int | None,
+    kv_memory: int,
+) -> EngineOptions:
+    """What the engine is to run; a known model that is not here yet is fetched.
+
+    Raises:
+        ModelError: there is no such model, or it can't be fetched.
+        EngineError: the machine has less memory than the engine is to take.
+
+    """
+    memory = this_machine().memory
+    if 0 < memory < kv_memory:
+        raise EngineError(
+            f"--kv-memory {kv_memory / 2**30:,.1f} GiB is more than all the memory of this machine "
+            f"({memory / 2**30:,.1f} GiB)"
+        )
+    name = model or DEFAULT_MODEL
+    known = CATALOG.get(name)
+    if known is not None and not known.path.is_file():
+        fetch(name)
+    if adapter is not None and not adapter.is_file():
+        raise ModelError(f"no adapter at {adapter}: give a safetensors file")
+    return EngineOptions(
+        model=str(resolve_model(name)),
+        model_name=name if known is not None else Path(name).name,
+        adapter=None if adapter is None else str(adapter.resolve()),
+        backend=backend,
+        threads=threads,
+        kv_memory=kv_memory,
+    )
+
+
+def fetch(name: str) -> Path:
+    """Where a known model is, fetched if it is not here or damaged; tells on stderr what takes its time.
+
+    Raises:
+        ModelError: the name is not known, or the model can't be fetched.
+
+    """
+    known = CATALOG.get(name)
+    if known is None or known.is_intact():
+        return fetch_model(name)
+    damaged = f"{known.path} is damaged; " if known.path.is_file() else ""
+    print(f"{damaged}fetching {name} ({known.megabytes} MB, once)", file=sys.stderr, flush=True)
+    path = fetch_model(name)
+    print(f"{name} is at {path}", file=sys.stderr, flush=True)
+    return path
+
+
+@contextlib.contextmanager
+def explained(model: str | None) -> Iterator[None]:
+    """Add to an EngineError how to replace the file of a known model if it is damaged.
+
+    Only a failure has the file checked, as that would take a tenth of a second or more of each start.
+    """
+    try:
+        yield
+    except EngineError as error:
+        known = CATALOG.get(model or DEFAULT_MODEL)
+        if known is None or not known.path.is_file() or known.is_intact():
+            raise
+        raise EngineError(
+            f"{error}. The file is not the one that was fetched; replace it with: warmline model fetch {known.name}"
+        ) from None
