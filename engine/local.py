@@ -35,9 +35,15 @@ from .options import EngineOptions
 
 COMMAND: Final = (sys.executable, "-P", "-m", "warmline.engine.process")
 START_SECONDS: Final = 300.0
+SILENCE_SECONDS: Final = 30.0
+"""An engine that is silent for longer is stuck. It speaks between the layers of a pass, too: even a machine that
+swaps does not take this long for one."""
+_SILENCE_CHECKS: Final = 10
 _GRACE_SECONDS: Final = 2.0
 _FIRST_BACKOFF: Final = 0.5
 _LONGEST_BACKOFF: Final = 30.0
+_HEALTHY_SECONDS: Final = 60.0
+"""An engine that served for so long is started again at once when it dies."""
 _MAX_UNSENT: Final = 8 << 20
 """Bytes that may wait for the engine process to read them; with more, requests are refused."""
 
@@ -45,15 +51,20 @@ logger = logging.getLogger(__name__)
 
 
 class LocalEngine(EngineHandle):
-    """Runs the engine in a process of its own and starts it again when it dies.
+    """Runs the engine in a process of its own and starts it again when it dies or is stuck.
 
-    ``command`` is the program to run; the socket's descriptor and the options are appended to it.
+    ``command`` is the program to run; the socket's descriptor and the options are appended to it. A process that
+    gives no sign of life for ``silence_limit`` seconds is killed.
     """
 
-    def __init__(self, options: EngineOptions, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, options: EngineOptions, command: Sequence[str] = COMMAND, silence_limit: float = SILENCE_SECONDS
+    ) -> None:
         self.stats = EngineStats()
         self._options = options
         self._command = command
+        self._silence_limit = silence_limit
+        self._backoff = _FIRST_BACKOFF
         self._ids = count(1)
         self._live: dict[int, OnEvent] = {}
         self._process: _EngineProcess | None = None
@@ -123,7 +134,7 @@ class LocalEngine(EngineHandle):
         return None if self._process is None else self._process.pid
 
     async def _launch(self) -> None:
-        process = _EngineProcess(self._on_step, self._on_death)
+        process = _EngineProcess(self._on_step, self._on_death, self._silence_limit)
         self.model = await process.start([*self._command], self._options)
         if self._closed:
             await process.end()
@@ -140,21 +151,22 @@ class LocalEngine(EngineHandle):
     def _on_death(self, process: _EngineProcess) -> None:
         if self._closed or process is not self._process:
             return
-        logger.error("the engine process ended unexpectedly; starting it again")
+        logger.error("the engine process %s; starting it again", process.fate)
         self._process = None
-        self._fail_live("the engine process ended unexpectedly; try again")
+        self._fail_live(f"the engine process {process.fate}; try again")
         self._restarting = asyncio.get_running_loop().create_task(self._restart(process))
 
     async def _restart(self, dead: _EngineProcess) -> None:
         await dead.end()
-        backoff = _FIRST_BACKOFF
+        if dead.served_seconds >= _HEALTHY_SECONDS:
+            self._backoff = 0.0
         while True:
+            await asyncio.sleep(self._backoff)
+            self._backoff = min(max(2 * self._backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
             try:
                 return await self._launch()
             except (EngineError, OSError) as error:
-                logger.error("the engine can't be started again, next try in %.1f s: %s", backoff, error)
-            await asyncio.sleep(backoff)
-            backoff = min(2 * backoff, _LONGEST_BACKOFF)
+                logger.error("the engine can't be started again, next try in %.1f s: %s", self._backoff, error)
 
     def _fail_live(self, why: str) -> None:
         live, self._live = self._live, {}
@@ -163,12 +175,27 @@ class LocalEngine(EngineHandle):
 
 
 class _EngineProcess(asyncio.Protocol):
-    """One life of the engine process."""
+    """One life of the engine process.
 
-    def __init__(self, on_step: Callable[[StepOutput], None], on_death: Callable[[_EngineProcess], None]) -> None:
-        self.heard_at = time.monotonic()
+    Attributes:
+        heard_at: when it last said something, by the monotonic clock; infinity while its model loads.
+        fate: how it ended, once it has.
+    """
+
+    def __init__(
+        self,
+        on_step: Callable[[StepOutput], None],
+        on_death: Callable[[_EngineProcess], None],
+        silence_limit: float,
+    ) -> None:
+        self.heard_at = math.inf
+        self.fate = "ended unexpectedly"
         self._on_step = on_step
         self._on_death = on_death
+        self._silence_limit = silence_limit
+        self._silent_checks = 0
+        self._check: asyncio.TimerHandle | None = None
+        self._first_heard_at = math.inf
         self._decoder: FrameDecoder[FromEngine] = FrameDecoder(FromEngine)
         self._started: asyncio.Future[ModelInfo] = asyncio.get_running_loop().create_future()
         self._process: subprocess.Popen[bytes] | None = None
@@ -178,6 +205,11 @@ class _EngineProcess(asyncio.Protocol):
     def pid(self) -> int | None:
         """The process id, once spawned."""
         return None if self._process is None else self._process.pid
+
+    @property
+    def served_seconds(self) -> float:
+        """From its first word to its last."""
+        return self.heard_at - self._first_heard_at
 
     async def start(self, command: list[str], options: EngineOptions) -> ModelInfo:
         """Spawn the process and wait for its model.
@@ -193,7 +225,9 @@ class _EngineProcess(asyncio.Protocol):
             ours.setblocking(False)
             await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=ours)
             async with asyncio.timeout(START_SECONDS):
-                return await self._started
+                model = await self._started
+            self._check_later()
+            return model
         except BaseException as error:
             if self._transport is None:
                 ours.close()
@@ -203,11 +237,15 @@ class _EngineProcess(asyncio.Protocol):
             raise
 
     async def end(self) -> None:
-        """Close the socket, upon which the process ends; kill it if it does not. Returns when it is gone."""
+        """Close the socket, upon which the process ends; kill it if it does not. Returns when it is gone.
+
+        One that has been silent for a while is most likely stopped or stuck and is killed at once.
+        """
         if self._transport is not None:
             self._transport.abort()
         if self._process is not None:
-            await asyncio.shield(asyncio.to_thread(_reap, self._process))
+            silent = time.monotonic() - self.heard_at > _GRACE_SECONDS
+            await asyncio.shield(asyncio.to_thread(_reap, self._process, 0.0 if silent else _GRACE_SECONDS))
 
     @property
     def unsent(self) -> int:
@@ -227,6 +265,8 @@ class _EngineProcess(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Hand each message on as soon as it is whole."""
         self.heard_at = time.monotonic()
+        self._first_heard_at = min(self._first_heard_at, self.heard_at)
+        self._silent_checks = 0
         for message in self._decoder.feed(data):
             if isinstance(message, StepOutput):
                 self._on_step(message)
@@ -240,7 +280,29 @@ class _EngineProcess(asyncio.Protocol):
         """The process is gone, or will be at once."""
         if not self._started.done():
             self._started.set_exception(EngineError("the engine process ended while starting; its log says why"))
+        if self._check is not None:
+            self._check.cancel()
         self._on_death(self)
+
+    def _check_later(self) -> None:
+        delay = self._silence_limit / _SILENCE_CHECKS
+        self._check = asyncio.get_running_loop().call_later(delay, self._check_silence)
+
+    def _check_silence(self) -> None:
+        """Kill a process that is stuck.
+
+        Silence is counted in checks, not by the clock: a loop that was blocked or suspended makes one check for
+        all that time, and reads what came meanwhile before the next.
+        """
+        self._silent_checks += 1
+        if self._silent_checks <= _SILENCE_CHECKS:
+            self._check_later()
+            return
+        assert self._process is not None
+        assert self._transport is not None
+        self.fate = f"gave no sign of life for {self._silence_limit:g} s and was killed"
+        self._process.kill()  # one that is stopped takes no other signal
+        self._transport.abort()
 
 
 def _spawn(command: list[str], options: EngineOptions, descriptor: int) -> subprocess.Popen[bytes]:
@@ -252,15 +314,14 @@ def _spawn(command: list[str], options: EngineOptions, descriptor: int) -> subpr
     )
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the process, then ask, then force it."""
-    for end in (None, process.terminate, process.kill):
-        if end is not None:
-            end()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
-            return
-    process.wait()
+def _reap(process: subprocess.Popen[bytes], grace: float) -> None:
+    """Wait so many seconds for the process to end, then force it."""
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        logger.warning("the engine process does not end by itself; killing it")
+        process.kill()
+        process.wait()
 
 
 def _call(on_event: OnEvent, event: SequenceEvent) -> None:

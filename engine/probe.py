@@ -11,9 +11,13 @@ from .models.config import ModelConfig
 
 @dataclass(frozen=True, slots=True)
 class CpuProbe:
-    """The kernels that the cpu backend uses here, and in words which they are and why."""
+    """The kernels that the cpu backend uses here, and in words which they are and why.
+
+    ``kept`` is whether the next start has them without compiling.
+    """
 
     kernels: Literal["native", "torch"]
+    kept: bool
     description: str
 
 
@@ -43,4 +47,4 @@ def probe_cpu_backend() -> CpuProbe:
     levels = exact_levels()
     angles = torch.zeros(BLOCK_SIZE, smallest.head_dim // 2)
     kernels = create_kernels(KernelSetup(config=smallest, num_blocks=1, levels=levels, cos=angles, sin=angles))
-    return CpuProbe(kernels.kind, f"{kernels.description}, {levels.describe()}")
+    return CpuProbe(kernels.kind, kernels.kept, f"{kernels.description}, {levels.describe()}")

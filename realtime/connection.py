@@ -229,7 +229,9 @@ class Connection:
         if self._outbox.size > self._limits.max_unsent_bytes:
             logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
             self._service.metrics.slow_readers.inc()
-            self._end()
+            self._ended = True
+            # Not at once: it is a request that is sending here, and ending the session ends that request.
+            asyncio.get_running_loop().call_soon(self._end)
             self._closing = asyncio.create_task(
                 self._ws.close(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
             )

@@ -81,7 +81,7 @@ def _computing() -> list[Finding]:
     findings = [Finding("torch", "ok", str(torch.__version__))]
     try:
         probe = probe_cpu_backend()
-        state: State = "ok" if probe.kernels == "native" else "note"
+        state: State = "ok" if probe.kernels == "native" and probe.kept else "note"
         findings.append(Finding("backend", state, f"cpu: {probe.description}"))
     except (EngineError, ImportError) as error:
         findings.append(Finding("backend", "missing", str(error)))

@@ -12,6 +12,8 @@ from .text import content_hash, string_index, utf16_length
 
 _FEW: Final = 8
 """Up to so many edits, rebuilding the string for each is cheaper than going through UTF-16."""
+_MANY_PIECES: Final = 256
+"""So many pieces in a row are worth copying into one."""
 
 
 class Document:
@@ -136,7 +138,8 @@ class _Gap:
     """Bytes as the pieces before and after a point.
 
     Pieces are views, so moving the point costs the pieces passed, not the bytes: a replace-all of thousands of
-    edits, in either order, costs what its edits cost.
+    edits, in either order, costs what its edits cost. Many pieces passed at once become one, so that going to and
+    fro over them doesn't cost them each time.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -146,14 +149,18 @@ class _Gap:
         self._after: list[memoryview] = [memoryview(content)] if content else []  # the nearest piece last
 
     def move(self, to: int) -> None:
+        passed: list[memoryview] = []
         while self._at > to:
             piece = self._before.pop()
             self._at -= len(piece)
-            self._after.append(piece)
+            passed.append(piece)
+        self._after += _joined(passed[::-1])[::-1]
+        passed = []
         while self._at < to:
             piece = self._take(to - self._at)
-            self._before.append(piece)
             self._at += len(piece)
+            passed.append(piece)
+        self._before += _joined(passed)
 
     def delete(self, count: int) -> None:
         self.length -= count
@@ -180,6 +187,10 @@ class _Gap:
             self._after.append(piece[most:])
             piece = piece[:most]
         return piece
+
+
+def _joined(pieces: list[memoryview]) -> list[memoryview]:
+    return [memoryview(b"".join(pieces))] if len(pieces) > _MANY_PIECES else pieces
 
 
 def _check_size(text: str, limits: Limits) -> None:

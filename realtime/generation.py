@@ -143,6 +143,7 @@ class Generation:
         if self._sequence is not None:
             self._engine.cancel(self._sequence.id)
         elif not self.ended:
+            self.ended = True
             self._send(Accepted(self.request, self.stream))
             trace = self._trace
             trace.submitted = trace.ended = trace.encoded = trace.sent = clock()

@@ -18,7 +18,7 @@ class Limits:
     """Requests running at once; at most `MAX_STREAMS`."""
     remembered_requests: int = 4096
     """How many ended request ids are kept, to refuse their reuse."""
-    max_edits: int = 16384
+    max_edits: int = 4096
     """Edits in one change; above it the whole text is cheaper to send and to apply."""
     hello_timeout: float = 10.0
     max_errors_in_row: int = 16

@@ -6,19 +6,34 @@ import logging
 import sys
 
 import structlog
+from structlog.stdlib import ProcessorFormatter
+from structlog.typing import Processor
 
 
 def configure_logging(level: int = logging.INFO) -> None:
-    """Send structlog's and the standard library's records of this level and above to stderr."""
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s [%(levelname)s] %(name)s: %(message)s")
+    """Send structlog's and the standard library's records of this level and above to stderr.
+
+    structlog's go through the standard library, too, whose handlers never raise: a log that can't be written ends
+    nobody's request.
+    """
+    described: list[Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        ProcessorFormatter(
+            foreign_pre_chain=described,
+            processors=[
+                ProcessorFormatter.remove_processors_meta,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            ],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=level)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
-        ],
+        processors=[*described, ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )

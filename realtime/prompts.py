@@ -288,12 +288,12 @@ def _window_start(text: str, end: int, chars: int, step: int) -> int:
     """Where a window of at most ``chars`` characters up to ``end`` begins.
 
     It begins at the first line after a multiple of ``step``, so that it stays where it is while a person types and
-    its tokens stay a prefix of what is cached. A line longer than the window is cut at the step.
+    its tokens stay a prefix of what is cached. Where no line begins within a step, the line is cut.
     """
     if end <= chars:
         return 0
     start = min(-(-(end - chars) // step) * step, end)
-    line = text.find("\n", start - 1, end)
+    line = text.find("\n", start - 1, min(start + step, end))
     return start if line < 0 else line + 1
 
 

@@ -36,6 +36,8 @@ def unified_diff(path: Path, text: str, span: tuple[int, int], new: str) -> str:
                 hunks += [_line("-", line) for _, line in a[i:j]]
                 hunks += [_line("+", line) for _, line in b[k:m]]
     name = path.as_posix().lstrip("/")
+    if " " in name:
+        name += "\t"  # where the name ends, as `patch` needs to be told
     return "".join([f"--- a/{name}\n+++ b/{name}\n", *hunks]) if hunks else ""
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import sys
+import time
 
 import pytest
 import uvloop
@@ -17,6 +18,7 @@ from warmline.engine import (
     GenerationRequest,
     LocalEngine,
     SamplingParams,
+    local,
     pack_tokens,
 )
 
@@ -177,6 +179,86 @@ async def test_a_process_that_does_not_read_is_given_no_more(engine, monkeypatch
     for stream, _ in accepted:
         assert (await stream.finished()).reason in ("cancel", "length")
     assert (await submit(engine, 3)[0].finished()).reason == "length"
+
+
+async def test_a_stuck_process_is_replaced(fake_command):
+    """A silent one is killed: what runs, was cancelled or comes later ends with engine_unavailable; then it serves."""
+    engine = LocalEngine(EngineOptions(model="slow", kv_memory=20_000), fake_command, silence_limit=2.0)
+    await engine.start()
+    running, _ = submit(engine, 1000)
+    cancelled, cancelled_id = submit(engine, 1000)
+    await running.first.wait()
+    stuck = engine.pid
+    os.kill(stuck, signal.SIGSTOP)
+    later, _ = submit(engine)
+    engine.cancel(cancelled_id)
+    for stream in (running, cancelled, later):
+        finished = await stream.finished()
+        assert (finished.reason, finished.error_code) == ("error", "engine_unavailable")
+        assert "no sign of life" in finished.error
+    assert engine.heartbeat_age == math.inf
+    assert (await submit(engine)[0].finished()).error_code == "engine_unavailable"
+    await until(lambda: engine.heartbeat_age < math.inf)
+    assert is_gone(stuck)
+    assert engine.pid != stuck
+    assert (await submit(engine, 3)[0].finished()).reason == "length"
+    await engine.close()
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_blocked_loop_does_not_kill_a_healthy_engine(fake_command, loop_factory):
+    """What the engine said while the gateway was suspended is read before the engine is judged."""
+
+    async def scenario():
+        engine = LocalEngine(EngineOptions(model="slow", kv_memory=20_000), fake_command, silence_limit=2.0)
+        await engine.start()
+        stream, _ = submit(engine, 100)
+        await stream.first.wait()
+        pid = engine.pid
+        time.sleep(3.0)
+        assert (await stream.finished()).reason == "length"
+        assert engine.pid == pid
+        await engine.close()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(scenario())
+
+
+async def test_an_engine_that_dies_soon_is_tried_ever_more_rarely(fake_command, monkeypatch):
+    """A start that succeeds does not reset the wait for the next; only a life of some length does."""
+    waits = []
+    sleep = asyncio.sleep
+
+    async def note(seconds):
+        waits.append(seconds)
+        await sleep(0)
+
+    engine = LocalEngine(EngineOptions(model="fast", kv_memory=4096), fake_command)
+    await engine.start()
+    monkeypatch.setattr("warmline.engine.local.asyncio.sleep", note)
+    for lives in range(1, 4):
+        if lives == 3:
+            monkeypatch.setattr("warmline.engine.local._HEALTHY_SECONDS", 0.0)
+        pid = engine.pid
+        os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(DEADLINE):
+            while engine.pid in (pid, None):
+                await sleep(0.01)
+    assert waits == [0.5, 1.0, 0.0]
+    await engine.close()
+
+
+async def test_closing_kills_a_silent_process_at_once(engine, monkeypatch):
+    """One that is stopped is not waited for."""
+    graces = []
+    reap = local._reap
+    monkeypatch.setattr(local, "_reap", lambda process, grace: (graces.append(grace), reap(process, grace)))
+    pid = engine.pid
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: engine.heartbeat_age > local._GRACE_SECONDS)
+    await engine.close()
+    assert graces == [0.0]
+    assert is_gone(pid)
 
 
 async def test_closing_ends_what_runs(engine):

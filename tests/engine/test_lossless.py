@@ -127,6 +127,22 @@ def test_a_broken_verification_is_noticed(fake, run, monkeypatch, broken):
         property_()
 
 
+@pytest.mark.parametrize("length", [15, 16, 17])
+def test_a_conversation_goes_on_from_the_cache(fake, run, length):
+    """What follows a prompt and its answer is the same from the cache, also where they end with a block.
+
+    The last token's key is not computed when a sequence ends: its block must not be shared.
+    """
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+    tokens = [2 + number % 7 for number in range(length)]
+    for turn in range(6):
+        sampling = SamplingParams(max_tokens=16, temperature=0.8, seed=turn)
+        request = GenerationRequest(turn, pack_tokens(tokens), sampling)
+        result = run(engine, request)[turn]
+        assert result.tokens == plain(fake, request, tokens)
+        tokens += result.tokens
+
+
 def test_a_rejected_draft_leaves_no_trace_in_the_cache(fake, run):
     """Blocks reached only by rejected draft tokens are not shared: a later request computes them."""
     prompt = list(range(2, 33))

@@ -282,6 +282,37 @@ async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
     assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
 
 
+@pytest.mark.parametrize("ended_by", ["cancel", "close", "drain", "engine"])
+async def test_a_request_whose_own_frame_is_too_much_ends_once(serve, dial, engine, until, ended_by):
+    """A slow reader's bound may be reached by any frame of a request: it is released, cancelled, and ends once."""
+    server = await serve(limits=Limits(max_unsent_bytes=1))
+    wire = await dial(server)
+    await wire.open("x = 1\n" * 4000)
+    await wire.send(Ping(1))
+    assert isinstance(await wire.receive(), Pong)
+    (connection,) = server._connections
+    if ended_by == "engine":
+        await wire.send(Complete(1, URI, 1, 1))
+        await until(lambda: engine.running == 0 and bool(engine.requests))
+    session = connection._session
+    connection._ws.congested = True
+    if ended_by == "engine":
+        session.handle(Complete(2, URI, 1, 1), 0, 0)
+    else:
+        session.handle(Edit(2, URI, 1, 0, 24000, "x"), 0, 0)  # much text: it is being planned
+        assert session.running == 1
+        if ended_by == "cancel":
+            session.handle(Cancel(2), 0, 0)
+        elif ended_by == "drain":
+            connection.drain()
+        else:
+            session.close()
+    await until(lambda: session.running == 0 and engine.running == 0)
+    connection._ws.congested = False
+    await server.close()
+    assert b"warmline_requests_running 0.0" in server._service.metrics.render()
+
+
 async def test_messages_that_take_long_let_others_through(serve, dial, monkeypatch):
     """Between any two of them the event loop turns, though they arrive together."""
     monkeypatch.setattr("warmline.realtime.connection._TURN_NS", 0)

@@ -79,6 +79,17 @@ def test_the_slow_kernels_are_a_note_whatever_their_reason_says(
     assert backend.state == "note" and "bad value native" in backend.text
 
 
+def test_kernels_that_each_start_compiles_anew_are_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A cache folder that others can write to isn't used."""
+    folder = tmp_path / "warmline" / "kernels"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("WARMLINE_KERNELS", "auto")
+    backend = found(examine(), "backend")
+    assert backend.state == "note" and "for this start only" in backend.text
+
+
 def test_the_report_is_for_people_or_for_programs() -> None:
     """A line each, or an object by subject."""
     findings = [Finding("torch", "ok", "2.13"), Finding("compiler", "note", "none")]

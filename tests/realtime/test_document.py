@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warmline.realtime import document as document_module
 from warmline.realtime.document import Document, apply_edits
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
@@ -88,6 +89,25 @@ def test_a_replace_all_of_thousands_of_edits_is_applied():
     expected = text.replace("let", "const"), utf16_length(text) + 10_000
     assert apply_edits(text, utf16_length(text), ascending) == expected
     assert apply_edits(text, utf16_length(text), descending) == expected
+
+
+def test_edits_that_go_to_and_fro_pass_few_pieces_each(monkeypatch):
+    """Alternately at the start and the end of thousands of pieces: they are joined when they are passed."""
+    taken = 0
+    take = document_module._Gap._take
+
+    def counting(gap, most):
+        nonlocal taken
+        taken += 1
+        return take(gap, most)
+
+    monkeypatch.setattr(document_module._Gap, "_take", counting)
+    spaced = [TextEdit(2 * number, 2 * number, "x") for number in range(2048)]
+    places = [0 if number % 2 else 6144 + number for number in range(2048)]
+    fro = [TextEdit(place, place, "b" if place else "a") for place in places]
+    expected = "a" * 1024 + "xé" * 2048 + "é" * 2048 + "b" * 1024
+    assert apply_edits("é" * 4096, 4096, [*spaced, *fro]) == (expected, len(expected))
+    assert taken < 4096 * 64
 
 
 @pytest.mark.parametrize(

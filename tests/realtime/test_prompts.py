@@ -119,6 +119,15 @@ def test_a_completion_always_fits(text, context, max_tokens):
     assert text.encode().endswith(bytes(plan.prompt)) or not text
 
 
+@pytest.mark.parametrize("tail", ["", "\n", "\nfoo", "\nfoo\nbar"])
+def test_a_line_longer_than_the_window_is_cut(tail):
+    """What stands above in one very long line is not lost because a line begins behind it."""
+    text = "x=1;" * 5000 + tail
+    plan = complete(PromptBuilder(ByteTokenizer(), 1000), text, max_tokens=8)
+    assert text.encode().endswith(bytes(plan.prompt))
+    assert 500 <= len(plan.prompt) <= 992
+
+
 def test_a_long_text_is_cut_at_the_start_of_a_line_and_fills_the_context(real, edit_records):
     """The window begins with a line and leaves little of the room unused."""
     text = "".join(record.context + record.before for record in edit_records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -84,6 +85,18 @@ def test_a_line_that_is_removed_among_equal_ones_is_one_of_the_span() -> None:
 def test_an_edit_that_changes_nothing_has_no_diff() -> None:
     """Not even the names."""
     assert unified_diff(PATH, "a\nb\n", (2, 4), "b\n") == ""
+
+
+def test_patch_takes_the_diff_of_a_file_with_a_space_in_its_name(tmp_path: Path) -> None:
+    """The name ends with a tab, or `patch` looks for a file of the name's first word."""
+    patch = shutil.which("patch")
+    diff = unified_diff(Path("my file.py"), "a\nb\n", (2, 4), "c\n")
+    assert diff.startswith("--- a/my file.py\t\n+++ b/my file.py\t\n@@")
+    subprocess.run(["git", "apply", "--numstat", "-"], input=diff.encode(), check=True, capture_output=True)
+    if patch is not None:
+        (tmp_path / "my file.py").write_text("a\nb\n")
+        subprocess.run([patch, "-p1"], input=diff.encode(), check=True, capture_output=True, cwd=tmp_path)
+        assert (tmp_path / "my file.py").read_text() == "a\nc\n"
 
 
 @settings(max_examples=15)

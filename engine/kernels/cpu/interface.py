@@ -33,10 +33,12 @@ class FusedKernels(ABC):
 
     Attributes:
         kind: which implementation this is.
+        kept: nothing has to be compiled for them at the next start.
         description: it and why it was chosen, for people.
     """
 
     kind: Literal["native", "torch"]
+    kept: bool = True
     description: str
 
     @abstractmethod

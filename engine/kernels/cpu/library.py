@@ -27,10 +27,17 @@ SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NativeLibrary:
-    """The loaded library: its functions, and where it comes from, for people."""
+    """The loaded library.
+
+    Attributes:
+        functions: what it exports.
+        origin: where it comes from, for people.
+        kept: the next start finds it in the cache.
+    """
 
     functions: ctypes.CDLL
     origin: str
+    kept: bool
 
 
 def load_library() -> NativeLibrary:
@@ -50,8 +57,8 @@ def load_library() -> NativeLibrary:
         except CacheRefused as refused:
             with TemporaryDirectory(prefix="warmline-") as own:
                 functions = _open(recipe.compile(Path(own) / "kernels.so"))
-            return NativeLibrary(functions, f"{recipe.made_by}; compiled for this start only: {refused}")
-        return NativeLibrary(_open_kept(folder, recipe), recipe.made_by)
+            return NativeLibrary(functions, f"{recipe.made_by}; compiled for this start only: {refused}", kept=False)
+        return NativeLibrary(_open_kept(folder, recipe), recipe.made_by, kept=True)
     except OSError as error:
         raise BuildError(f"the kernels can't be built: {error}") from error
 

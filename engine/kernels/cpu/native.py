@@ -19,6 +19,7 @@ class NativeKernels(FusedKernels):
     def __init__(self, library: NativeLibrary, setup: KernelSetup) -> None:
         functions = library.functions
         self.description = f"native ({functions.warmline_instructions().decode()}; {library.origin})"
+        self.kept = library.kept
         config = setup.config
         self._config = config
         self._levels = setup.levels.count

@@ -49,9 +49,16 @@ def builds(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def put(folder: Path, content: bytes, mode: int = 0o600) -> Path:
     """Lay a file into the cache under the name that its content would have there."""
     path = folder / f"cpu-{find_recipe().key()}-{hashlib.sha256(content).hexdigest()}.so"
-    path.write_bytes(content)
+    overwrite(path, content)
     path.chmod(mode)
     return path
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Write a file anew: one that this process has loaded must not shrink under it."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o600)
 
 
 def libraries(folder: Path) -> list[Path]:
@@ -81,7 +88,7 @@ def test_a_damaged_library_is_compiled_again(folder: Path, compiled: Path, damag
     load_library()
     (path,) = libraries(folder)
     content = path.read_bytes()
-    path.write_bytes({"cut short": content[:30_000], "empty": b"", "scribbled": content[:-5] + b"wrong"}[damage])
+    overwrite(path, {"cut short": content[:30_000], "empty": b"", "scribbled": content[:-5] + b"wrong"}[damage])
     program = (
         "import shutil, sys\n"
         "from pathlib import Path\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +36,19 @@ TEXTS = st.one_of(
 def tokenizer(default_model: Path) -> Tokenizer:
     """The default model's tokenizer."""
     return load_tokenizer(default_model)
+
+
+def test_tokenising_lets_other_threads_run(tokenizer: Tokenizer) -> None:
+    """Python's other threads go on meanwhile: an event loop can tokenise long text in a thread."""
+    text = "def mean(values):\n    return sum(values) / len(values)\n" * 20_000
+    wake_ups = 0
+    with ThreadPoolExecutor(1) as pool:
+        tokens = pool.submit(tokenizer.encode, text)
+        while not tokens.done():
+            time.sleep(0.001)
+            wake_ups += 1
+    assert len(tokens.result()) > 100_000
+    assert wake_ups > 20
 
 
 @pytest.fixture(scope="module")
