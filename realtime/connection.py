@@ -46,6 +46,7 @@ class GatewaySocket(ServerConnection):
     Attributes:
         received: the clock (ns) when the newest data was read.
         congested: the write buffer is above its high-water mark.
+        on_congested: called when it has risen above the mark, and when data arrives while it is above.
         on_drained: called when it has fallen below the low-water mark.
         salt: the prefix-cache salt of the upgrade's credential; None if it had none.
     """
@@ -54,6 +55,7 @@ class GatewaySocket(ServerConnection):
         super().__init__(*args, **kwargs)
         self.received = 0
         self.congested = False
+        self.on_congested: Callable[[], None] | None = None
         self.on_drained: Callable[[], None] | None = None
         self.salt: str | None = None
 
@@ -68,16 +70,32 @@ class GatewaySocket(ServerConnection):
     def data_received(self, data: bytes) -> None:
         self.received = clock()
         super().data_received(data)
+        if self.congested and self.on_congested is not None:
+            self.on_congested()
 
     def pause_writing(self) -> None:
         super().pause_writing()
         self.congested = True
+        if self.on_congested is not None:
+            self.on_congested()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self.congested = False
         if self.on_drained is not None:
             self.on_drained()
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Perform the closing handshake; cut the connection when the close timeout is over.
+
+        The library's timeout begins when the close frame is written, which a peer that doesn't read prevents.
+        """
+        assert self.close_timeout is not None
+        cut = self.loop.call_later(self.close_timeout, self.transport.abort)
+        try:
+            await super().close(code, reason)
+        finally:
+            cut.cancel()
 
 
 class Connection:
@@ -100,6 +118,9 @@ class Connection:
         self._ended = False
         self._draining = False
         self._closing: asyncio.Task[None] | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._congested_at = 0
+        ws.on_congested = self._congested
         ws.on_drained = self._flush
 
     async def run(self) -> None:
@@ -192,9 +213,14 @@ class Connection:
         return None
 
     async def _read(self) -> ClientMessage | None:
-        """The next message; what is none is answered with an error. None if that closed the socket."""
+        """The next message; what is none is answered with an error. None if the connection has ended.
+
+        What arrives after that stays unread: the socket's queue fills and stops reading from the network.
+        """
         while True:
             frame = await self._ws.recv()
+            if self._ended:
+                return None
             self._received = self._ws.received
             try:
                 message: ClientMessage = self._codec.decode(frame)
@@ -227,24 +253,44 @@ class Connection:
     def _hold(self, message: ServerMessage) -> None:
         self._outbox.add(message)
         if self._outbox.size > self._limits.max_unsent_bytes:
-            logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
-            self._service.metrics.slow_readers.inc()
-            self._ended = True
-            # Not at once: it is a request that is sending here, and ending the session ends that request.
-            asyncio.get_running_loop().call_soon(self._end)
-            self._closing = asyncio.create_task(
-                self._ws.close(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
-            )
+            self._give_up()
+
+    def _congested(self) -> None:
+        """Bound how long the write buffer stays full, and how much the answers to a client's pings add to it."""
+        unsent = self._ws.transport.get_write_buffer_size()
+        if self._stall is None:
+            self._congested_at = unsent
+            self._stall = asyncio.get_running_loop().call_later(self._limits.stall_timeout, self._give_up)
+        elif unsent > self._congested_at + self._limits.max_unsent_bytes:
+            self._give_up()
+
+    def _relax(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def _flush(self) -> None:
         """Write what was held, until the socket is congested again."""
+        self._relax()
         messages = self._outbox.take()
         for message in messages:
             self.send(message)
 
+    def _give_up(self) -> None:
+        """The client reads too slowly: end its requests and close its socket."""
+        if self._ended:
+            return
+        logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
+        self._service.metrics.slow_readers.inc()
+        self._ended = True
+        # Not at once: it may be a request that is sending here, and ending the session ends that request.
+        asyncio.get_running_loop().call_soon(self._end)
+        self._closing = asyncio.create_task(self._ws.close(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly"))
+
     def _end(self) -> None:
         self._ended = True
-        self._ws.on_drained = None
+        self._ws.on_congested = self._ws.on_drained = None
+        self._relax()
         self._outbox.take()
         if self._session is not None:
             self._session.close()

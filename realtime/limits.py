@@ -26,6 +26,8 @@ class Limits:
     """Bytes waiting for the socket above which a stream's frames are merged instead of written."""
     max_unsent_bytes: int = 2 << 20
     """Bytes held for a slow reader before its requests are cancelled and its socket is closed."""
+    stall_timeout: float = 30.0
+    """How long a reader may leave what waits for its socket before the same happens."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_requests <= MAX_STREAMS:

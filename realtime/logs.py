@@ -13,9 +13,10 @@ from structlog.typing import Processor
 def configure_logging(level: int = logging.INFO) -> None:
     """Send structlog's and the standard library's records of this level and above to stderr.
 
-    structlog's go through the standard library, too, whose handlers never raise: a log that can't be written ends
-    nobody's request.
+    structlog's go through the standard library, too, whose handlers can be told not to raise: a log that can't be
+    written ends nobody's request.
     """
+    logging.raiseExceptions = False
     described: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),

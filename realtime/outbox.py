@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from .protocol import Delta, Ops, ServerMessage
+from .protocol import MSGPACK, Delta, Ops, ServerMessage, server_codec
+
+_encode: Final = server_codec(MSGPACK).encode
+_MESSAGE: Final = 128
+_PART: Final = 64
+"""Bytes that a message, and one text or operation of a stream, take in Python beside their contents."""
 
 
 class Outbox:
     """Messages waiting for a socket, in order. Unsent frames of one stream become one.
 
     Attributes:
-        size: about what the messages take, in bytes; no less than that in MessagePack.
+        size: about what the messages take in memory, in bytes; no less than they take in MessagePack.
     """
 
     def __init__(self) -> None:
@@ -25,15 +30,13 @@ class Outbox:
     def add(self, message: ServerMessage) -> None:
         """Append a message, or merge it into its stream's last one."""
         if isinstance(message, Delta):
-            self.size += _bytes(message.text)
             self._grow(Delta, message.stream, [message.text])
         elif isinstance(message, Ops):
-            self.size += sum(_bytes(op) if isinstance(op, str) else 9 for op in message.operations)
             self._grow(Ops, message.stream, message.operations)
         else:
             # The stream's number may pass to the next request now, so nothing later merges across this message.
             self._growing.clear()
-            self.size += 128
+            self.size += _MESSAGE + len(_encode(message))
             self._entries.append(message)
 
     def take(self) -> list[ServerMessage]:
@@ -46,10 +49,11 @@ class Outbox:
     def _grow(self, kind: type[Delta | Ops], stream: int, parts: list[Any]) -> None:
         growing = self._growing.get(stream)
         if growing is None:
-            self.size += 64
+            self.size += _MESSAGE
             self._growing[stream] = growing = []
             self._entries.append((kind, stream, growing))
         growing.extend(parts)
+        self.size += sum(_PART + _bytes(part) if isinstance(part, str) else _PART for part in parts)
 
 
 def _bytes(text: str) -> int:

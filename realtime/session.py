@@ -135,7 +135,7 @@ class Session:
             if isinstance(message, Open):
                 self._open(message)
             elif document is None:
-                raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {message.document!r} is not open")
+                raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {_shown(message.document)} is not open")
             elif isinstance(message, Change):
                 document.change(message, self._service.limits)
                 self._service.metrics.change_taken(applied=message.applied is not None)
@@ -216,7 +216,7 @@ class Session:
             raise Refused(ErrorCode.REPLAY_DISABLED, "this server was started without --allow-replay")
         document = self._documents.get(message.document)
         if document is None:
-            raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {message.document!r} is not open")
+            raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {_shown(message.document)} is not open")
         if message.version != document.version:
             raise Refused(
                 ErrorCode.STALE_VERSION,
@@ -263,6 +263,11 @@ class Session:
         self._ended[generation.request] = None
         if len(self._ended) > self._service.limits.remembered_requests:
             self._ended.popitem(last=False)
+
+
+def _shown(document: str) -> str:
+    """A document's id for an error text: of a long one its two ends."""
+    return repr(document if len(document) <= 80 else f"{document[:40]}…{document[-39:]}")
 
 
 def _replaces(opened: Open, held: Document) -> bool:

@@ -9,6 +9,7 @@ import socket
 import struct
 
 import pytest
+from warmline.realtime.connection import GatewaySocket
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
@@ -18,6 +19,7 @@ from warmline.realtime.protocol import (
     Accepted,
     Cancel,
     Change,
+    Close,
     Complete,
     Delta,
     Done,
@@ -280,6 +282,108 @@ async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
     await other.send(Ping(1))
     assert isinstance(await other.receive(), Pong)
     assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+
+
+async def test_a_reader_that_reads_no_more_is_cut_off(serve, dial, engine, until, monkeypatch):
+    """It takes no close frame: the socket is cut, and what the client still sends is neither handled nor read."""
+    engine.default = itertools.repeat("x" * 1000)
+    server = await serve(limits=Limits(write_high_water=8192, max_unsent_bytes=100_000))
+    wire = await dial(server, sock=narrow_socket(server.port))
+    wire.connection.transport.pause_reading()
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await until(lambda: len(engine.cancelled) == 1)
+    received = handled = 0
+    data_received = GatewaySocket.data_received
+
+    def count(ws: GatewaySocket, data: bytes) -> None:
+        nonlocal received
+        received += len(data)
+        data_received(ws, data)
+
+    def handle(*_: object) -> None:
+        nonlocal handled
+        handled += 1
+
+    monkeypatch.setattr(GatewaySocket, "data_received", count)
+    monkeypatch.setattr(Session, "handle", handle)
+    message = wire.codec.encode(Open(URI, 2, "", "x" * 65536))
+    wire.connection.transport.write((struct.pack(">BBQ", 0x82, 0x80 | 127, len(message)) + bytes(4) + message) * 400)
+    await until(lambda: not server._connections)
+    assert received < 8 << 20
+    assert handled == 0
+    wire.connection.transport.abort()
+
+
+async def test_a_server_closes_though_a_client_reads_nothing(serve, dial, engine, until):
+    """A full socket is cut when the close timeout is over."""
+    engine.default = ["x" * 1000] * 300
+    server = await serve(limits=Limits(write_high_water=8192))
+    wire = await dial(server, sock=narrow_socket(server.port))
+    wire.connection.transport.pause_reading()
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await until(lambda: bool(engine.requests) and engine.running == 0)
+    (connection,) = server._connections
+    assert connection._ws.congested
+    async with asyncio.timeout(10):
+        await server.close()
+    assert not server._connections
+    wire.connection.transport.abort()
+
+
+async def test_a_reader_that_stalls_is_closed(serve, dial, engine, until):
+    """Though what it left unread is little."""
+    engine.scripts.append(["x" * 1000] * 300)
+    server = await serve(limits=Limits(write_high_water=8192, stall_timeout=0.2))
+    wire = await dial(server, sock=narrow_socket(server.port))
+    wire.connection.transport.pause_reading()
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await until(lambda: bool(engine.requests) and not server._connections)
+    assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+    wire.connection.transport.abort()
+
+
+async def test_a_reader_that_catches_up_has_not_stalled(serve, dial, engine, until):
+    """The time is counted from when its socket filled to when it drained."""
+    engine.scripts.append(["x" * 1000] * 300)
+    server = await serve(limits=Limits(write_high_water=8192))
+    wire = await dial(server, sock=narrow_socket(server.port))
+    wire.connection.transport.pause_reading()
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await until(lambda: bool(engine.requests) and engine.running == 0)
+    (connection,) = server._connections
+    assert connection._stall is not None
+    wire.connection.transport.resume_reading()
+    assert len("".join((await wire.ended())[0])) == 300_000
+    assert connection._stall is None
+
+
+async def test_pings_whose_answers_are_not_read_end_the_connection(serve, dial, until):
+    """The WebSocket's own: their answers count as unsent, too."""
+    server = await serve(limits=Limits(write_high_water=8192, max_unsent_bytes=100_000))
+    wire = await dial(server, sock=narrow_socket(server.port))
+    wire.connection.transport.pause_reading()
+    wire.connection.transport.write((struct.pack(">BB", 0x89, 0x80 | 125) + bytes(4 + 125)) * 20_000)
+    await until(lambda: not server._connections)
+    assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+    wire.connection.transport.abort()
+
+
+async def test_long_document_ids_are_cut_in_error_texts(serve, dial):
+    """The frame names the document; the text shows its two ends."""
+    wire = await dial(await serve())
+    document = "file:///" + "\U0001f388" * 4000 + "/a.py"
+    await wire.send(Close(document), Complete(1, document, 1, 0))
+    for kind in (Nack, Error):
+        answer = await wire.receive()
+        assert isinstance(answer, kind)
+        assert answer.code == ErrorCode.UNKNOWN_DOCUMENT
+        assert len(answer.message) < 120
+        assert "'file:///" in answer.message
+        assert "/a.py'" in answer.message
 
 
 @pytest.mark.parametrize("ended_by", ["cancel", "close", "drain", "engine"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.realtime.outbox import Outbox
-from warmline.realtime.protocol import Accepted, Delta, Done, Ops, Pong, server_codec
+from warmline.realtime.protocol import Accepted, Delta, Done, Error, Nack, Ops, Pong, server_codec
 
 
 def test_frames_of_a_stream_become_one():
@@ -37,10 +40,38 @@ def test_what_was_added_is_not_changed():
     assert first == Ops(1, [1])
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        Nack("\U0001f388" * 4096, 1, "stale_version", "no"),
+        Nack("file:///a", None, "unknown_document", "é" * 8192),
+        Error(1, "internal_error", "x" * 16384),
+        Delta(1, "\U0001f388" * 4096),
+        Ops(1, ["\U0001f388" * 4096]),
+        Ops(1, [1] * 4096),
+    ],
+)
+def test_every_message_counts_with_what_it_holds(message):
+    """However long a document's id, an error's text or a stream's frame is."""
+    outbox = Outbox()
+    for count in range(1, 4):
+        outbox.add(message)
+        assert outbox.size >= 16384 * count
+
+
+def test_pieces_count_with_what_each_takes_in_memory():
+    """Many small ones take more than their text."""
+    outbox = Outbox()
+    for _ in range(1000):
+        outbox.add(Delta(1, "ab"))
+    assert outbox.size >= 1000 * sys.getsizeof("ab")
+
+
 @given(
     st.lists(
         st.builds(Delta, st.integers(0, 2), st.text(max_size=9))
         | st.builds(Ops, st.integers(3, 4), st.lists(st.integers(-9, 9) | st.text(max_size=9), max_size=4))
+        | st.builds(Nack, st.text(max_size=99), st.none(), st.text(max_size=9), st.text(max_size=300))
         | st.builds(Pong, st.integers(0, 9), st.just(0), st.just(0))
     )
 )
