@@ -22,7 +22,7 @@ verify: $(VENV)/.dev  ## the long checks
 lint: $(VENV)/.dev build/typecheck
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	MYPYPATH=build/typecheck $(BIN)/mypy $(PACKAGES:%=-p warmline.%)
+	MYPYPATH=build/typecheck $(BIN)/mypy $(PACKAGES:%=-p warmline.%) -p tools
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -59,4 +59,5 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 build/typecheck: Makefile
 	@mkdir -p $@/warmline
 	@for package in $(PACKAGES); do ln -sfn ../../../$$package $@/warmline/$$package; done
+	@ln -sfn ../../tools $@/tools
 	@touch $@

@@ -6,7 +6,7 @@ Importing this package does not import torch; only the engine process does.
 from .benchmarks import run_engine_benchmark
 from .errors import EngineError, ModelError
 from .handle import EngineHandle, OnEvent
-from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_model
+from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_adapter, resolve_model
 from .loading.tokenizer import Tokenizer
 from .loading.tokenizer_loader import load_tokenizer
 from .local import LocalEngine
@@ -24,6 +24,7 @@ from .messages import (
     pack_tokens,
     unpack_tokens,
 )
+from .offline import OfflineEngine
 from .options import EngineOptions
 from .probe import probe_cpu_backend
 
@@ -42,6 +43,7 @@ __all__ = [
     "LocalEngine",
     "ModelError",
     "ModelInfo",
+    "OfflineEngine",
     "OnEvent",
     "SamplingParams",
     "SequenceEvent",
@@ -51,6 +53,7 @@ __all__ = [
     "load_tokenizer",
     "pack_tokens",
     "probe_cpu_backend",
+    "resolve_adapter",
     "resolve_model",
     "run_engine_benchmark",
     "this_machine",

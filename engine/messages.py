@@ -145,6 +145,8 @@ class ModelInfo(_Array, tag=2, frozen=True):
     kernels: str
     threads: int
     max_sequence_tokens: int  # the smaller of the context and what the KV memory holds
+    fill_marks: tuple[str, str] | None = None  # the tokens before the suffix and before the prefix, if it was taught
+    adapter: str = ""  # its file's name
 
 
 class StartFailed(_Array, tag=3, frozen=True):

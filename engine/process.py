@@ -168,6 +168,8 @@ def model_info(engine: Engine, options: EngineOptions) -> ModelInfo:
     """What an engine runs and how."""
     import torch
 
+    from .loading.adapter import read_fill_marks
+
     config = engine.backend.config
     return ModelInfo(
         name=options.model_name or Path(options.model).name,
@@ -177,6 +179,8 @@ def model_info(engine: Engine, options: EngineOptions) -> ModelInfo:
         kernels=engine.backend.kernels,
         threads=torch.get_num_threads(),
         max_sequence_tokens=engine.max_sequence_tokens,
+        fill_marks=None if options.adapter is None else read_fill_marks(Path(options.adapter)),
+        adapter="" if options.adapter is None else Path(options.adapter).name,
     )
 
 

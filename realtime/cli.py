@@ -30,8 +30,10 @@ app = typer.Typer(
 )
 model_app = typer.Typer(help="The models known by name.", rich_markup_mode=None)
 bench_app = typer.Typer(help="Measure this machine.", rich_markup_mode=None)
+eval_app = typer.Typer(help="Measure a model's answers.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 app.add_typer(bench_app, name="bench")
+app.add_typer(eval_app, name="eval")
 
 DEFAULT_URL: Final = "ws://127.0.0.1:8765"
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -85,7 +87,13 @@ def parse_size(text: str) -> int:
 Model = Annotated[
     str | None, typer.Option(metavar="NAME|PATH", help="A known model, a GGUF file or a folder with safetensors.")
 ]
-Adapter = Annotated[Path | None, typer.Option(metavar="FILE", help="A LoRA adapter (safetensors) to merge.")]
+Adapter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|none",
+        help="A LoRA adapter (safetensors) to merge. [default: the one made for a known model]",
+    ),
+]
 Backend = Annotated[BackendName, typer.Option(help="What computes.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads that compute. [default: all cores]")]
 KvMemory = Annotated[int, typer.Option(parser=parse_size, metavar="SIZE", help="Memory for keys and values.")]
@@ -330,8 +338,7 @@ def bench_engine(
     repeats: Annotated[int, typer.Option(min=2, max=1000, help="How often each pass is timed.")] = 15,
 ) -> None:
     """Measure prefill, decode and passes of 1 to 64 tokens."""
-    if json is not None and not json.resolve().parent.is_dir():
-        raise CommandFailed(f"there is no folder {json.resolve().parent} to write {json.name} to")
+    _check_folder(json)
     from warmline.engine import EngineError, run_engine_benchmark
 
     from .engine_setup import engine_options, explained
@@ -345,7 +352,63 @@ def bench_engine(
         raise CommandFailed(str(error)) from None
 
 
+@eval_app.command("edits")
+def eval_edits(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Edits and completions with known answers.")],
+    model: Model = None,
+    adapter: Adapter = None,
+    backend: Backend = BackendName.AUTO,
+    threads: Threads = None,
+    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
+    kind: Annotated[list[str] | None, typer.Option(metavar="K", help="Only this kind; repeatable.")] = None,
+    language: Annotated[list[str] | None, typer.Option(metavar="L", help="Only this language; repeatable.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, chosen at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Of that choice.")] = 0,
+    likelihood: Annotated[
+        bool, typer.Option("--likelihood/--no-likelihood", help="How likely the right answers are to the model.")
+    ] = True,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=64, help="Records that run at once; speed is measured with 1.")
+    ] = 1,
+    plain: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Run N of them without speculation, too, and compare.")
+    ] = 0,
+    failures: Annotated[int, typer.Option(min=0, metavar="N", help="Show N that aren't exact.")] = 0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything here, too.")] = None,
+) -> None:
+    """Run a model over edits with known answers, and say how many it gets right, how likely they are and how fast."""
+    if plain and concurrency > 1:
+        raise typer.BadParameter("compares requests that run alone; leave out --concurrency", param_hint="--plain")
+    _check_folder(json)
+    from .evaluation.records import RecordError, choose, read_records
+
+    try:
+        records = choose(read_records(file), kinds=kind or (), languages=language or (), limit=limit, seed=seed)
+    except RecordError as error:
+        raise CommandFailed(str(error)) from None
+    from warmline.engine import EngineError
+
+    from .engine_setup import engine_options, explained
+    from .evaluation.command import What, evaluate
+
+    what = What(likelihood, concurrency, plain, failures, json)
+    try:
+        with explained(model):
+            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            about = {"file": str(file), "seed": seed, "adapter": options.adapter}
+            complete = evaluate(options, records, what, about)
+    except EngineError as error:
+        raise CommandFailed(str(error)) from None
+    if not complete:
+        raise typer.Exit(130)
+
+
 # ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_folder(file: Path | None) -> None:
+    if file is not None and not file.resolve().parent.is_dir():
+        raise CommandFailed(f"there is no folder {file.resolve().parent} to write {file.name} to")
 
 
 def _say(text: str) -> None:

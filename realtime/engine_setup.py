@@ -13,8 +13,8 @@ from warmline.engine import (
     DEFAULT_MODEL,
     EngineError,
     EngineOptions,
-    ModelError,
     fetch_model,
+    resolve_adapter,
     resolve_model,
     this_machine,
 )
@@ -22,15 +22,17 @@ from warmline.engine import (
 
 def engine_options(
     model: str | None,
-    adapter: Path | None,
+    adapter: str | None,
     backend: Literal["auto", "cpu", "reference"],
     threads: int | None,
     kv_memory: int,
 ) -> EngineOptions:
     """What the engine is to run; a known model that is not here yet is fetched.
 
+    ``adapter`` is a file, "none", or None for the known model's own.
+
     Raises:
-        ModelError: there is no such model, or it can't be fetched.
+        ModelError: there is no such model or adapter, or it can't be fetched.
         EngineError: the machine has less memory than the engine is to take.
 
     """
@@ -44,12 +46,11 @@ def engine_options(
     known = CATALOG.get(name)
     if known is not None and not known.path.is_file():
         fetch(name)
-    if adapter is not None and not adapter.is_file():
-        raise ModelError(f"no adapter at {adapter}: give a safetensors file")
+    adapter_path = resolve_adapter(name, adapter)
     return EngineOptions(
         model=str(resolve_model(name)),
         model_name=name if known is not None else Path(name).name,
-        adapter=None if adapter is None else str(adapter.resolve()),
+        adapter=None if adapter_path is None else str(adapter_path),
         backend=backend,
         threads=threads,
         kv_memory=kv_memory,

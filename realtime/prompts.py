@@ -30,9 +30,13 @@ from .document import Document
 from .errors import Refused
 from .protocol import ErrorCode
 
-_CONTEXT_LINES: Final = ((40, 20), (20, 10), (8, 4))
+_CONTEXT_LINES: Final = ((20, 10), (8, 4))
 """Lines before and after the range, from the most to the least; none if these don't fit."""
 _CONTEXT_CHARS: Final = 6000
+_FILL_LINES: Final = 30
+"""What is shown of the text after the cursor, where the model can fill in."""
+_FILL_WINDOW: Final = 1024
+"""Tokens of the text before the cursor that are shown then: such models are small, and trained on short windows."""
 _SAMPLE_CHARS: Final = 4000
 """How much of a completion's text is tokenised to learn how much fits."""
 _ROOM_TO_GROW: Final = 64
@@ -97,12 +101,17 @@ class PromptBuilder:
     """Lays out prompts for one model.
 
     A layout holds the text as it is now; what is changed in the document afterwards doesn't reach it.
-    ``max_tokens`` is what a sequence may have, prompt and output together.
+    ``max_tokens`` is what a sequence may have, prompt and output together. ``fill_marks`` are the tokens between
+    which a model takes the text after the cursor, if it was taught to; the suffix goes first, so that typing only
+    appends to the prompt.
     """
 
-    def __init__(self, tokenizer: PromptTokenizer, max_tokens: int) -> None:
+    def __init__(
+        self, tokenizer: PromptTokenizer, max_tokens: int, fill_marks: tuple[str, str] | None = None
+    ) -> None:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
+        self._fill_marks = None if fill_marks is None else tuple(map(tokenizer.encode_template, fill_marks))
         if tokenizer.chat_template is not None:
             head, tail = render_around_message(tokenizer.chat_template, tokenizer.bos_token, tokenizer.eos_token)
             self._head, self._tail = tokenizer.encode_template(head), tokenizer.encode_template(tail)
@@ -114,7 +123,8 @@ class PromptBuilder:
     ) -> Layout:
         """Lay out a completion at a string index: the text before it as it stands.
 
-        Of a long text, a window: it leaves room for ``max_tokens``, but has at least half of what a sequence may.
+        Of a long text, a window: it leaves room for ``max_tokens``, but has at least half of what a sequence may. A
+        model that was taught to fill in sees some lines after the index, too.
 
         Raises:
             Refused: PROMPT_TOO_LONG, the replay can't fit.
@@ -127,10 +137,19 @@ class PromptBuilder:
         if replay is not None and newline == "\r\n":
             replay = _lf(replay)
 
+        after = self._after(text, index)
+
         def plan() -> PromptPlan:
             encode = self._tokenizer.encode
+            head, most = bos, room
+            if self._fill_marks is not None and after:
+                suffix_mark, prefix_mark = self._fill_marks
+                shown = encode(after)
+                if len(shown) < room // 2:
+                    head = [*bos, *suffix_mark, *shown, *prefix_mark]
+                    most = min(room - len(head) + len(bos), _FILL_WINDOW)
             return PromptPlan(
-                prompt=bos + (self._window(text, index, room) or encode("\n")),
+                prompt=head + (self._window(text, index, most) or encode("\n")),
                 stop=tuple(map(_lf, stop)),
                 newline=newline,
                 replay=None if replay is None else encode(replay),
@@ -199,6 +218,13 @@ class PromptBuilder:
             )
 
         return Layout(len(request) + len(repeated) + len(surroundings[0]) + len(replayed or ""), plan)
+
+    def _after(self, text: str, index: int) -> str:
+        """Some lines of the text after the index; empty if they are blank or the model can't take them."""
+        if self._fill_marks is None:
+            return ""
+        after = _lf(text[index : _lines_after(text, index, _FILL_LINES)])
+        return after if after.strip() else ""
 
     def _first_that_fits(self, texts: Iterable[str], room: int) -> list[int]:
         """The tokens of the first of some texts that has no more than there is room for; none if all have."""

@@ -97,7 +97,7 @@ class GatewayServer:
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
         self._service = Service(
             engine=engine,
-            prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens),
+            prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens, engine.model.fill_marks),
             metrics=metrics,
             limits=config.limits,
             allow_replay=config.allow_replay,

@@ -1,4 +1,4 @@
-"""What all tests share: the default model's file, the edits to replay, and what operations mean."""
+"""What all tests share: the default model's file, tiny models, the edits to replay, and what operations mean."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
+import warmline.engine.backends  # noqa: F401 isort: skip  (before torch: see its openmp module)
+import torch
 from warmline.engine.loading.catalog import fetch_model
+from warmline.engine.models.config import ModelConfig
+from warmline.engine.models.llama import LayerWeights, ModelWeights, layer_shapes
+
+TinyModel = tuple[ModelConfig, ModelWeights]
+MakeModel = Callable[..., TinyModel]
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,34 @@ class EditRecord:
 def default_model() -> Path:
     """The default model's GGUF file, fetched on first use."""
     return fetch_model(quiet=True)
+
+
+@pytest.fixture(scope="session")
+def make_tiny_model() -> MakeModel:
+    """A factory of random Llama models: ``make_tiny_model(seed=0, **fields of ModelConfig)``."""
+
+    def make(seed: int = 0, **changes: int | float | bool | str) -> TinyModel:
+        fields = {
+            "architecture": "llama", "vocab_size": 320, "hidden_size": 64, "num_layers": 2, "num_heads": 4,
+            "num_kv_heads": 2, "head_dim": 16, "ffn_size": 128, "context_length": 1024,
+        }  # fmt: skip
+        config = ModelConfig(**(fields | changes))  # type: ignore[arg-type]
+        generator = torch.Generator().manual_seed(seed)
+
+        def random(*shape: int) -> torch.Tensor:
+            if len(shape) == 1:
+                return 1 + 0.1 * torch.randn(shape, generator=generator)
+            return torch.randn(shape, generator=generator) * (2.0 / shape[1] ** 0.5)
+
+        embedding = random(config.vocab_size, config.hidden_size)
+        layers = [
+            LayerWeights(**{name: random(*shape) for name, shape in layer_shapes(config).items()})
+            for _ in range(config.num_layers)
+        ]
+        head = embedding if config.tie_embeddings else random(config.vocab_size, config.hidden_size)
+        return config, ModelWeights(embedding, layers, random(config.hidden_size), head)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,10 @@
 """A short text of the kind the model will read, to find the ranges of its activations with."""
 
-CALIBRATION_TEXT = '''<|im_start|>user
+from typing import Final
+
+CALIBRATION_TOKENS: Final = 256
+"""How many of its tokens are used at most."""
+CALIBRATION_TEXT: Final = '''<|im_start|>user
 Rename the variable and handle an empty list.<|im_end|>
 <|im_start|>assistant
 ```python

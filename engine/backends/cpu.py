@@ -14,6 +14,7 @@ from ..models.config import ModelConfig
 from ..models.llama import ModelWeights, rotary_table
 from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
 from .base import Backend, PassAborted
+from .calibration import CALIBRATION_TOKENS
 from .rows import check_batch, max_positions
 
 LANES = 16
@@ -90,7 +91,9 @@ class CpuBackend(Backend):
         cos, sin = rotary_table(config, max_positions(config, num_blocks))
         self._kernels = create_kernels(KernelSetup(config, num_blocks, levels, cos, sin))
         self.kernels = f"{self._kernels.description}, {levels.describe()}"
-        ranges = measure_ranges(config, weights, list(calibration or range(0, config.vocab_size, 97))[:256])
+        ranges = measure_ranges(
+            config, weights, list(calibration or range(0, config.vocab_size, 97))[:CALIBRATION_TOKENS]
+        )
         self._embedding = weights.embedding
         self._layers = []
         for layer, layer_ranges in zip(weights.layers, ranges.layers, strict=True):

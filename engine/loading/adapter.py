@@ -35,6 +35,7 @@ NAME: Final = re.compile(
 def merge_adapter(config: ModelConfig, weights: ModelWeights, path: Path) -> None:
     """Add a PEFT-style adapter file to the weights, in place.
 
+    Matrices may be int8 with ``….scale`` beside ``….weight``: one scale for each row of A, for each column of B.
     alpha and r come from the file's metadata (``lora_alpha``, ``r``) or from `adapter_config.json` beside it.
 
     Raises:
@@ -42,14 +43,8 @@ def merge_adapter(config: ModelConfig, weights: ModelWeights, path: Path) -> Non
             tensor.
 
     """
-    try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise ModelError(f"no adapter at {path}") from error
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"the adapter {path} can't be read: {error}") from error
+    metadata, stored = _open(path)
+    tensors = _dequantised(path, stored)
     pairs = _pairs(path, tensors)
     if not pairs:
         raise ModelError(f"the adapter {path} holds no lora_A and lora_B")
@@ -66,6 +61,60 @@ def merge_adapter(config: ModelConfig, weights: ModelWeights, path: Path) -> Non
                 f"{list(b.shape)} don't fit the model's {list(target.shape)}"
             )
         target += alpha / rank * (b @ a)
+
+
+def read_fill_marks(path: Path) -> tuple[str, str] | None:
+    """The tokens an adapter's metadata names for filling in the middle: before the suffix, and before the prefix.
+
+    The suffix comes first, so that typing only appends to the prompt (SPM order, arXiv 2207.14255).
+
+    Raises:
+        ModelError: the file can't be read, or names something else than two tokens.
+
+    """
+    marks = _open(path)[0].get("fill_marks")
+    if marks is None:
+        return None
+    suffix, _, prefix = marks.partition(" ")
+    if not suffix or not prefix or " " in prefix:
+        raise ModelError(f"the adapter {path} has fill_marks {marks!r} instead of two tokens")
+    return suffix, prefix
+
+
+def _open(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    """The metadata and tensors of a safetensors file."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise ModelError(f"no adapter at {path}") from error
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"the adapter {path} can't be read: {error}") from error
+
+
+def _dequantised(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The matrices in float32, the scales of those in int8 multiplied in."""
+    scales = {name.removesuffix(".scale"): name for name in tensors if name.endswith(".scale")}
+    found = {}
+    for name, tensor in tensors.items():
+        if name.endswith(".scale"):
+            continue
+        stem = name.removesuffix(".weight")
+        matrix = tensor.float()
+        if (scale_name := scales.pop(stem, None)) is not None:
+            scale = tensors[scale_name].float()
+            along = 0 if stem.endswith("lora_A") else 1  # always the rank
+            if matrix.dim() != 2 or scale.shape != (matrix.shape[along],):
+                raise ModelError(
+                    f"the adapter {path}: {scale_name} {list(scale.shape)} doesn't fit {name} {list(matrix.shape)}"
+                )
+            matrix = matrix * scale.unsqueeze(1 - along)
+        elif not tensor.is_floating_point():
+            raise ModelError(f"the adapter {path}: {name} is of whole numbers and has no scale beside it")
+        found[name] = matrix
+    if scales:
+        raise ModelError(f"the adapter {path} has {next(iter(scales.values()))} without its matrix")
+    return found
 
 
 def _pairs(path: Path, tensors: dict[str, torch.Tensor]) -> dict[tuple[int, str], tuple[str, str]]:

@@ -28,11 +28,18 @@ class CatalogModel:
     member: str
     sha256: str
     megabytes: int
+    adapter: str = ""
+    adapter_sha256: str = ""
 
     @property
     def path(self) -> Path:
         """Where the file is kept once fetched."""
         return models_folder() / self.name / Path(self.member).name
+
+    @property
+    def adapter_path(self) -> Path | None:
+        """The adapter that is loaded with the model unless another is named; it is part of this package."""
+        return _ADAPTERS / self.adapter if self.adapter else None
 
     def is_intact(self) -> bool:
         """Whether the file is here and is the expected one. Reads all of it: some tenths of a second for 100 MB."""
@@ -42,6 +49,7 @@ class CatalogModel:
             return False
 
 
+_ADAPTERS: Final = Path(__file__).parent.parent / "adapters"
 DEFAULT_MODEL: Final = "smollm2-135m"
 CATALOG: Final = {
     DEFAULT_MODEL: CatalogModel(
@@ -77,6 +85,35 @@ def resolve_model(model: str) -> Path:
         known_names = ", ".join(CATALOG)
         raise ModelError(f"no model at {path}: give a GGUF file, a safetensors folder, or one of {known_names}")
     return path.resolve()
+
+
+def resolve_adapter(model: str, adapter: str | None) -> Path | None:
+    """The file of the adapter to load: the one named, none for "none", the model's own if it has one for None.
+
+    Raises:
+        ModelError: there is no such file, or the model's own is damaged.
+
+    """
+    if adapter == "none":
+        return None
+    if adapter is not None:
+        path = Path(adapter).expanduser()
+        if not path.is_file():
+            raise ModelError(f"no adapter at {path}: give a safetensors file, or none")
+        return path.resolve()
+    known = CATALOG.get(model)
+    if known is None or known.adapter_path is None:
+        return None
+    try:
+        intact = file_sha256(known.adapter_path) == known.adapter_sha256
+    except OSError:
+        intact = False
+    if not intact:
+        raise ModelError(
+            f"the adapter of {model} at {known.adapter_path} is missing or damaged: install Warmline again, or start "
+            "with --adapter none"
+        )
+    return known.adapter_path
 
 
 def fetch_model(name: str = DEFAULT_MODEL, *, quiet: bool = False) -> Path:

@@ -69,8 +69,10 @@ def _measure(config: ModelConfig, weights: ModelWeights, token_ids: list[int]) -
     return ActivationRanges(ranges, final.abs().amax(0))
 
 
-def smooth_layer(config: ModelConfig, layer: LayerWeights, ranges: LayerRanges) -> LayerWeights:
-    """An equivalent layer whose activations are easier to round."""
+def product_factors(
+    config: ModelConfig, layer: LayerWeights, ranges: LayerRanges
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What the inputs of a layer's products are divided by: into q, k and v; output; gate and up; down."""
     attention = _factors(ranges.attention, layer.query, layer.key, layer.value)
     ffn = _factors(ranges.ffn, layer.gate, layer.up)
     down = _factors(ranges.down, layer.down)
@@ -80,6 +82,14 @@ def smooth_layer(config: ModelConfig, layer: LayerWeights, ranges: LayerRanges) 
     grouped = layer.output.view(-1, config.num_kv_heads, groups, config.head_dim).abs().amax((0, 2)).flatten()
     value = _balance(by_value, grouped)
     by_head = value.view(config.num_kv_heads, 1, -1).expand(-1, groups, -1).reshape(-1)
+    return attention, by_head, ffn, down
+
+
+def smooth_layer(config: ModelConfig, layer: LayerWeights, ranges: LayerRanges) -> LayerWeights:
+    """An equivalent layer whose activations are easier to round."""
+    attention, by_head, ffn, down = product_factors(config, layer, ranges)
+    groups = config.num_heads // config.num_kv_heads
+    value = by_head.view(config.num_kv_heads, groups, -1)[:, 0].reshape(-1)
     return LayerWeights(
         attention_norm=layer.attention_norm / attention,
         query=layer.query * attention,

@@ -12,17 +12,15 @@ from types import ModuleType
 import pytest
 
 import warmline.engine.backends  # noqa: F401 isort: skip  (before torch: see its openmp module)
-import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from warmline.engine import Finished, GenerationRequest, SequenceEvent, unpack_tokens
 from warmline.engine.core import Engine
 from warmline.engine.loading.safetensors import LAYER_TENSORS
 from warmline.engine.models.config import ModelConfig
-from warmline.engine.models.llama import LayerWeights, ModelWeights, layer_shapes
+from warmline.engine.models.llama import ModelWeights
 
-TinyModel = tuple[ModelConfig, ModelWeights]
-MakeModel = Callable[..., TinyModel]
+MakeModel = Callable[..., tuple[ModelConfig, ModelWeights]]
 WriteFolder = Callable[..., Path]
 
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
@@ -34,34 +32,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-@pytest.fixture(scope="session")
-def make_tiny_model() -> MakeModel:
-    """A factory of random Llama models: ``make_tiny_model(seed=0, **fields of ModelConfig)``."""
-
-    def make(seed: int = 0, **changes: int | float | bool | str) -> TinyModel:
-        fields = {
-            "architecture": "llama", "vocab_size": 320, "hidden_size": 64, "num_layers": 2, "num_heads": 4,
-            "num_kv_heads": 2, "head_dim": 16, "ffn_size": 128, "context_length": 1024,
-        }  # fmt: skip
-        config = ModelConfig(**(fields | changes))  # type: ignore[arg-type]
-        generator = torch.Generator().manual_seed(seed)
-
-        def random(*shape: int) -> torch.Tensor:
-            if len(shape) == 1:
-                return 1 + 0.1 * torch.randn(shape, generator=generator)
-            return torch.randn(shape, generator=generator) * (2.0 / shape[1] ** 0.5)
-
-        embedding = random(config.vocab_size, config.hidden_size)
-        layers = [
-            LayerWeights(**{name: random(*shape) for name, shape in layer_shapes(config).items()})
-            for _ in range(config.num_layers)
-        ]
-        head = embedding if config.tie_embeddings else random(config.vocab_size, config.hidden_size)
-        return config, ModelWeights(embedding, layers, random(config.hidden_size), head)
-
-    return make
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -91,6 +92,49 @@ def test_special_token_text_in_a_document_is_text(real):
     (special,) = real.builder._tokenizer.encode_template("<|im_end|>")
     assert plan.prompt.count(special) == 2  # the template's own: after the system message and after the user's
     assert special not in plan.draft
+
+
+def fill(text: str, index: int, context: int = 8000, **fields) -> str:
+    """The prompt of a completion by a model that was taught to fill in, its marks as ‹ and ›."""
+    builder = PromptBuilder(ByteTokenizer(), context, ("S", "P"))
+    tokens = complete(builder, text, index, **fields).prompt
+    return "".join({-ord("S"): "‹", -ord("P"): "›"}.get(token) or chr(token) for token in tokens)
+
+
+def test_a_model_that_can_fill_in_sees_the_text_after_the_cursor_first():
+    """So that typing only appends: each prompt begins with the one before the last key."""
+    assert fill("def f(x):\n    re\n\nf(1)\n", 16) == "‹\n\nf(1)\n›def f(x):\n    re"
+    typed = [fill("def f(x):\n    " + "return x"[:keys] + "\n\nf(1)\n", 14 + keys) for keys in range(8)]
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(typed))
+
+
+@pytest.mark.parametrize("after", ["", "\n", "\n   \n\n"])
+def test_blank_text_after_the_cursor_is_not_shown(after):
+    """The prompt is then that of any model: the text before the cursor."""
+    assert fill("x = 1" + after, 5) == "x = 1"
+
+
+def test_thirty_lines_after_the_cursor_are_shown():
+    """The rest of the cursor's own line is the first of them. Line ends are line feeds."""
+    after = "".join(f"{number}\r\n" for number in range(100))
+    shown = fill("a = " + after, 4).partition("›")[0]
+    assert shown == "‹" + "".join(f"{number}\n" for number in range(30))
+
+
+def test_text_after_the_cursor_goes_where_room_is_short():
+    """It never takes more than half of the room that the answer leaves, and what is before stays."""
+    text = "before = 1\n" * 5 + "after = 2\n" * 20
+    assert "‹" in fill(text, 55, context=600)
+    assert fill(text, 55, context=300) == "before = 1\n" * 5
+    assert len(fill(text, 55, context=600)) <= 500
+
+
+def test_filling_in_shows_a_short_window_of_what_is_before():
+    """A thousand tokens of it at most, from the start of a line on."""
+    text = "".join(f"line {number}\n" for number in range(1000))
+    shown = fill(text + "tail\n", len(text)).partition("›")[2]
+    assert 500 < len(shown) <= 1024
+    assert text.endswith("\n" + shown)
 
 
 def test_an_empty_document_has_a_prompt():
@@ -266,14 +310,13 @@ def test_surrounding_lines_go_first_when_room_is_short():
     text = "".join(lines)
     start, end = len("".join(lines[:100])), len("".join(lines[:102]))
     shown = []
-    for context in (4000, 1100, 700, 350):
+    for context in (4000, 700, 350):
         plan = edit(PromptBuilder(ByteTokenizer(), context), text, start, end, max_tokens=100)
         assert len(plan.prompt) < context
         prompt = bytes(plan.prompt).decode()
         assert "Code to rewrite:\n```python\nline number 100\nline number 101\n```" in prompt
         shown.append([number for number in range(200) if f"line number {number}\n" in prompt])
     assert shown == [
-        [*range(60, 122)],
         [*range(80, 112)],
         [*range(92, 106)],
         [100, 101],

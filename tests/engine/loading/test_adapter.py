@@ -78,3 +78,45 @@ def test_a_missing_or_damaged_adapter_is_named(tmp_path: Path, make_tiny_model: 
     (tmp_path / "b.safetensors").write_bytes(b"garbage")
     with pytest.raises(ModelError, match=r"b\.safetensors can't be read"):
         merge_adapter(*make_tiny_model(), tmp_path / "b.safetensors")
+
+
+def test_int8_matrices_are_multiplied_by_their_scales(tmp_path: Path, make_tiny_model: Make) -> None:
+    """A has a scale for each row and B one for each column: both run along the rank."""
+    config, weights = make_tiny_model()
+    _, before = make_tiny_model()
+    a, b = torch.randint(-127, 128, (4, 64), dtype=torch.int8), torch.randint(-127, 128, (64, 4), dtype=torch.int8)
+    a_scale, b_scale = torch.tensor([0.5, 0.25, 0.125, 1.0]).half(), torch.tensor([0.01, 0.02, 0.5, 1.0]).half()
+    tensors = {
+        f"{QUERY}.lora_A.weight": a,
+        f"{QUERY}.lora_A.scale": a_scale,
+        f"{QUERY}.lora_B.weight": b,
+        f"{QUERY}.lora_B.scale": b_scale,
+    }
+    save_file(tensors, tmp_path / "a.safetensors", metadata={"lora_alpha": "8", "r": "4"})
+    merge_adapter(config, weights, tmp_path / "a.safetensors")
+    update = 2.0 * ((b.float() * b_scale.float()) @ (a.float() * a_scale.float()[:, None]))
+    torch.testing.assert_close(weights.layers[1].query, before.layers[1].query + update)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({f"{QUERY}.lora_A.scale": None}, "of whole numbers and has no scale"),
+        ({f"{QUERY}.lora_A.scale": torch.ones(64)}, r"lora_A\.scale \[64\] doesn't fit"),
+        ({"layers.0.mlp.up_proj.lora_B.scale": torch.ones(4)}, "lora_B.scale without its matrix"),
+    ],
+)
+def test_scales_that_fit_nothing_are_refused(
+    tmp_path: Path, make_tiny_model: Make, changes: dict[str, torch.Tensor | None], message: str
+) -> None:
+    """Whole numbers without a scale would change the model beyond recognition."""
+    tensors: dict[str, torch.Tensor | None] = {
+        **pair(QUERY),
+        f"{QUERY}.lora_A.weight": torch.ones(4, 64, dtype=torch.int8),
+        f"{QUERY}.lora_A.scale": torch.ones(4),
+        **changes,
+    }
+    kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    save_file(kept, tmp_path / "a.safetensors", metadata={"lora_alpha": "8", "r": "4"})
+    with pytest.raises(ModelError, match=message):
+        merge_adapter(*make_tiny_model(), tmp_path / "a.safetensors")
