@@ -8,7 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PACKAGES := realtime engine client loadtest
 
-.PHONY: serve test verify lint format bench loadtest clean
+EDIT_MODEL ?= $(HOME)/.cache/warmline/edit-model
+
+.PHONY: serve test verify lint format bench loadtest edit-data edit-model edit-eval clean
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -33,6 +35,22 @@ bench: $(VENV)/.serve
 
 loadtest: $(VENV)/.dev  ## against a running service: make loadtest URL=ws://127.0.0.1:8765 ARGS="-u 16 -t 2m"
 	$(BIN)/locust -f loadtest/locustfile.py --headless -u 4 -t 30s --host $(URL) $(ARGS)
+
+edit-data: $(VENV)/.dev  ## what the default model's adapter is trained on and judged by (docs/edit-model.md)
+	@mkdir -p $(EDIT_MODEL)
+	$(BIN)/python -m tools.edit_model.sources
+	$(BIN)/python -m tools.edit_model.make_data --split train --edits 40000 --completions 10000 --workers 2 \
+		--output $(EDIT_MODEL)/train.jsonl
+	$(BIN)/python -m tools.edit_model.make_data --split held-out --edits 500 --completions 200 --seed 2 --long-share 0.06 \
+		--output $(EDIT_MODEL)/held_out.jsonl
+
+edit-model:  ## train it, or go on: hours; ARGS="--steps 5000"
+	OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=20000000000 \
+	$(BIN)/python -m tools.edit_model.train --data $(EDIT_MODEL)/train.jsonl --held-out $(EDIT_MODEL)/held_out.jsonl \
+		--output $(EDIT_MODEL)/run $(ARGS)
+
+edit-eval:  ## judge it: make edit-eval ARGS="--adapter ~/.cache/warmline/edit-model/run/adapter.safetensors"
+	$(BIN)/warmline eval edits $(EDIT_MODEL)/held_out.jsonl $(ARGS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

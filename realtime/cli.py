@@ -148,7 +148,8 @@ def serve(
 
     def say_ready(server: GatewayServer) -> None:
         model = server.model
-        _say(f"{model.name}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
+        adapter = f" with {model.adapter}" if model.adapter else ""
+        _say(f"{model.name}{adapter}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")
 
     try:

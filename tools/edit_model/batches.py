@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from random import Random
 from typing import Final
 
@@ -11,14 +12,14 @@ import torch
 from warmline.realtime.errors import Refused
 
 from .encode import Encoded, RecordEncoder
-from .network import Packed
-from .record import Record
+from .network import Packed, Tree
+from .record import EditRecord, Record
 
 COPIED: Final = 0.3
 """The weight of an answer's token that goes on copying. What it learns is soon learnt; what is left are the places
 where a change begins and ends, and the changes."""
-MULTIPLE: Final = 64
-"""Sequences are filled up to a multiple of this many rows: matrix products of odd sizes are several times slower."""
+MULTIPLE: Final = 16
+"""Trunks and branches have a multiple of this many rows: matrix products of odd sizes are slower."""
 
 
 def token_weights(encoded: Encoded) -> list[float]:
@@ -36,68 +37,107 @@ def token_weights(encoded: Encoded) -> list[float]:
     return weights
 
 
-def pack(sequences: Sequence[Encoded]) -> Packed:
-    """Lay sequences end to end, with their answers' tokens as targets; the weights sum to 1."""
+def common_tokens(sequences: Sequence[Encoded]) -> int:
+    """How many tokens all prompts begin with, less than all of any, as a whole multiple."""
+    first, last = (choose(sequences, key=lambda s: s.prompt).prompt for choose in (min, max))
+    most = min(len(encoded.prompt) for encoded in sequences) - 1
+    common = next((index for index in range(most) if first[index] != last[index]), most)
+    return common // MULTIPLE * MULTIPLE
+
+
+def tree_of(sequences: Sequence[Encoded]) -> Tree:
+    """The rows of some sequences whose prompts begin alike."""
+    trunk = common_tokens(sequences) if len(sequences) > 1 else 0
+    lengths = [_filled(len(s.prompt) + len(s.answer) - 1 - trunk) for s in sequences]
+    return Tree(trunk, tuple(lengths)) if trunk else Tree(lengths[0], tuple(lengths[1:]))
+
+
+def pack(groups: Sequence[Sequence[Encoded]]) -> Packed:
+    """Lay groups of sequences that begin alike end to end, with their answers' tokens as targets.
+
+    The weights sum to 1.
+    """
     token_ids: list[int] = []
-    lengths: list[int] = []
+    trees: list[Tree] = []
     rows: list[int] = []
     targets: list[int] = []
     weights: list[float] = []
-    for encoded in sequences:
-        tokens = [*encoded.prompt, *encoded.answer[:-1]]
-        first = len(token_ids) + len(encoded.prompt) - 1
-        rows += range(first, first + len(encoded.answer))
-        targets += encoded.answer
-        weights += token_weights(encoded)
-        length = -(-len(tokens) // MULTIPLE) * MULTIPLE
-        token_ids += tokens + [0] * (length - len(tokens))
-        lengths.append(length)
+    for sequences in _separated(groups):
+        tree = tree_of(sequences)
+        trees.append(tree)
+        trunk = tree.trunk if tree.branches else 0
+        token_ids += sequences[0].prompt[:trunk]
+        for encoded in sequences:
+            tokens = [*encoded.prompt[trunk:], *encoded.answer[:-1]]
+            first = len(token_ids) + len(encoded.prompt) - trunk - 1
+            rows += range(first, first + len(encoded.answer))
+            targets += encoded.answer
+            weights += token_weights(encoded)
+            token_ids += tokens + [0] * (_filled(len(tokens)) - len(tokens))
     weight = torch.tensor(weights)
-    return Packed(
-        torch.tensor(token_ids),
-        lengths,
-        torch.tensor(rows),
-        torch.tensor(targets),
-        weight / weight.sum(),
-    )
+    return Packed(torch.tensor(token_ids), trees, torch.tensor(rows), torch.tensor(targets), weight / weight.sum())
+
+
+def _separated(groups: Sequence[Sequence[Encoded]]) -> Iterator[Sequence[Encoded]]:
+    """The groups, those that begin apart one by one."""
+    for sequences in groups:
+        if len(sequences) > 1 and not common_tokens(sequences):
+            yield from ([encoded] for encoded in sequences)
+        else:
+            yield sequences
+
+
+def _filled(rows: int) -> int:
+    return -(-rows // MULTIPLE) * MULTIPLE
+
+
+def group_records(records: Iterable[Record]) -> list[list[Record]]:
+    """Records in a row that ask for edits of the same range go together."""
+    return [list(group) for _, group in groupby(records, key=_place)]
+
+
+def _place(record: Record) -> tuple[str, ...]:
+    if isinstance(record, EditRecord):
+        return record.package, record.path, record.prefix, record.before, record.suffix
+    return (record.id,)
 
 
 class Batches:
     """The batches of a training run: the same for the same records, seed and size."""
 
-    def __init__(self, records: Sequence[Record], encoder: RecordEncoder, tokens: int, seed: int) -> None:
-        self._records, self._encoder = records, encoder
+    def __init__(self, records: Iterable[Record], encoder: RecordEncoder, tokens: int, seed: int) -> None:
+        self._groups, self._encoder = group_records(records), encoder
         self._tokens, self._seed = tokens, seed
 
-    def iterate(self, records_done: int, longest: int) -> Iterator[tuple[int, list[Encoded]]]:
-        """Batches without end, from the record after ``records_done``; each with the count of records done after it.
+    def iterate(self, groups_done: int, longest: int) -> Iterator[tuple[int, list[list[Encoded]]]]:
+        """Batches without end, from the group after ``groups_done``; each with the count of groups done after it.
 
         Records of more than ``longest`` tokens are passed over.
         """
-        gathered: list[Encoded] = []
-        size, done = 0, records_done
-        for record in self._stream(records_done):
-            try:
-                encoded = self._encoder.encode(record)
-            except Refused:
-                done += 1
-                continue
-            length = -(-(len(encoded.prompt) + len(encoded.answer)) // MULTIPLE) * MULTIPLE
-            if length > longest:
-                done += 1
-                continue
-            if gathered and size + length > self._tokens:
-                yield done, gathered
-                gathered, size = [], 0
-            gathered.append(encoded)
-            size += length
+        gathered: list[list[Encoded]] = []
+        size, done = 0, groups_done
+        for records in self._stream(groups_done):
+            sequences = [s for s in map(self._encoded, records) if s and len(s.prompt) + len(s.answer) <= longest]
+            if sequences:
+                rows = sum(tree_of(part).rows for part in _separated([sequences]))
+                if gathered and size + rows > self._tokens:
+                    yield done, gathered
+                    gathered, size = [], 0
+                gathered.append(sequences)
+                size += rows
             done += 1
 
-    def _stream(self, start: int) -> Iterator[Record]:
-        epoch, position = divmod(start, len(self._records))
+    def _encoded(self, record: Record) -> Encoded | None:
+        try:
+            return self._encoder.encode(record)
+        except Refused:
+            return None
+
+    def _stream(self, start: int) -> Iterator[list[Record]]:
+        epoch, position = divmod(start, len(self._groups))
         while True:
-            order = list(range(len(self._records)))
+            order = list(range(len(self._groups)))
             Random(f"{self._seed}/{epoch}").shuffle(order)
             for index in order[position:]:
-                yield self._records[index]
+                yield self._groups[index]
             epoch, position = epoch + 1, 0

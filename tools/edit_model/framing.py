@@ -84,8 +84,9 @@ _Range = tuple[int, int, tuple[str, ...]]
 class _Framing:
     """One change being framed."""
 
-    def __init__(self, change: Change, random: Random, max_chars: int) -> None:
+    def __init__(self, change: Change, random: Random, max_chars: int, whole: bool) -> None:
         self.change = change
+        self.whole = whole
         self.random = random
         self.max_chars = max_chars
         self.before = change.versions[0]
@@ -230,6 +231,8 @@ class _Framing:
     # The context.
 
     def _context(self, start: int, end: int, room: int) -> tuple[str, str]:
+        if self.whole:
+            return self.before[:start].decode(), self.before[end:].decode()
         first, last = self._line_at(start), self._line_from(end)
         within = start != self.lines[first] or end != self.lines[last]
         roll = self.random.random()
@@ -318,9 +321,12 @@ class _Framing:
         return max(first, self.unit_lines[0]), min(last, self.unit_lines[1])
 
 
-def frame(change: Change, random: Random, max_chars: int) -> Frame | None:
-    """Choose a range and its context, at most ``max_chars`` with the new text; None if there is no such range."""
-    return _Framing(change, random, max_chars).frame()
+def frame(change: Change, random: Random, max_chars: int, whole: bool = False) -> Frame | None:
+    """Choose a range and its context, at most ``max_chars`` with the new text; None if there is no such range.
+
+    With ``whole`` the context is all the rest of the file, and doesn't count.
+    """
+    return _Framing(change, random, max_chars, whole).frame()
 
 
 def unit_name(unit: Unit) -> str:

@@ -56,6 +56,7 @@ _FILES_AT_ONCE: Final = 24
 _DRAWS_OF_FILES: Final = 3000
 _LONG: Final = 2.7
 """How much longer than others a long record may be: the two texts of 120 lines."""
+_CRLF: Final = 0.05
 _SHARD: Final = 4000
 """Records made with one random generator, so that the result doesn't depend on who makes them."""
 _SIZES: Final = ((8, 0.20), (20, 0.35), (40, 0.25), (80, 0.14), (120, 0.06))
@@ -297,7 +298,7 @@ class Shard:
             raise ValueError("before doesn't parse")
         if not inverse and any(not parses(unit.file.language, version) for version in change.versions[1:]):
             raise ValueError("after doesn't parse")
-        framed = frame(change, self.random, self.most)
+        framed = frame(change, self.random, self.most, self.held_out)
         if framed is None:
             raise ValueError("no range fits")
         instructions = [i.strip() for i in framed.instructions]
@@ -319,7 +320,7 @@ class Shard:
         lines = [s for s in unit.file.line_starts if unit.start <= s < unit.end]
         at = self.random.choice(lines)
         empty = Change(unit.file.language, (data, data), (unit.start, unit.end), (at, at), (), "", "unchanged", ("",))
-        framed = frame(empty, self.random, self.most)
+        framed = frame(empty, self.random, self.most, self.held_out)
         if framed is None or len(framed.texts[0].strip()) < 10:
             return None
         phrasing = Phrasing(self.random, self.held_out)
@@ -360,6 +361,9 @@ class Shard:
 
     def _built(self, unit: Unit, kind: str, instructions: list[str], framed: Frame, accepted: str) -> EditRecord:
         identity = (unit.file.package, unit.file.path, kind, framed.texts[0], *instructions, framed.prefix[-200:])
+        # What is judged by has whole files, so that what comes of them can be parsed, and some with CR LF.
+        crlf = self.held_out and self.random.random() < _CRLF
+        ends: Callable[[str], str] = (lambda text: text.replace("\n", "\r\n")) if crlf else str
         return EditRecord(
             id=f"{self.order.split}-{_digest(identity)}",
             split=self.order.split,
@@ -369,11 +373,11 @@ class Shard:
             package=unit.file.package,
             path=unit.file.path,
             instructions=instructions,
-            prefix=framed.prefix,
-            before=framed.texts[0],
-            after=framed.texts[-1],
-            suffix=framed.suffix,
-            accepted=accepted,
+            prefix=ends(framed.prefix),
+            before=ends(framed.texts[0]),
+            after=ends(framed.texts[-1]),
+            suffix=ends(framed.suffix),
+            accepted=ends(accepted),
         )
 
     # Completions.

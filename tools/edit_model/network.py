@@ -8,7 +8,7 @@ the full matrices are never formed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,6 @@ from .compiled import compiled
 from .lora import Lora
 
 LEVELS = 127
-QUERY_ROWS = 512
-"""Of a sequence, taken at once in attention's backward pass; keys after them are left out."""
 GROUPS = (("query", "key", "value"), ("output",), ("gate", "up"), ("down",))
 """Matrices that share an input, in a layer's order."""
 
@@ -132,92 +130,119 @@ def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tens
 
 
 @compiled
-def _score_gradients(
-    scores: torch.Tensor,
-    gradient: torch.Tensor,
-    logsumexp: torch.Tensor,
-    output_gradient: torch.Tensor,
-    rows: int,
-    first: int,
-    scale: float,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Probabilities, and the gradient of the scores, of query rows first..first + rows of each head.
+def _probabilities(scores: torch.Tensor, rows: int, scale: float) -> torch.Tensor:
+    """Softmax of bfloat16 scores [kv_heads, groups * rows, keys]; the last ``rows`` keys are seen causally."""
+    visible_keys = scores.shape[2] - rows + torch.arange(scores.shape[1])[:, None] % rows
+    scores = torch.where(torch.arange(scores.shape[2])[None] <= visible_keys, scores.float() * scale, float("-inf"))
+    exponent = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return (exponent / exponent.sum(-1, keepdim=True)).bfloat16()
 
-    ``scores`` and the probabilities' ``gradient`` are [kv_heads, groups * rows, keys]; ``logsumexp`` and
-    ``output_gradient`` have one number a row.
+
+@compiled
+def _score_gradients(
+    probabilities: torch.Tensor, gradient: torch.Tensor, output_gradient: torch.Tensor, scale: float
+) -> torch.Tensor:
+    """The gradient of the scores from that of the probabilities; ``output_gradient`` has one number a row."""
+    return (probabilities.float() * (gradient.float() - output_gradient[..., None]) * scale).bfloat16()
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Rows that begin some sequences, and the rest of each: several answers to one prompt's beginning.
+
+    Without branches it is one sequence.
     """
-    query = first + torch.arange(scores.shape[1])[:, None] % rows
-    visible = torch.arange(scores.shape[2])[None] <= query
-    probabilities = torch.where(visible, torch.exp(scores.float() * scale - logsumexp[..., None]), 0.0)
-    d_scores = probabilities * (gradient.float() - output_gradient[..., None]) * scale
-    return probabilities.bfloat16(), d_scores.bfloat16()
+
+    trunk: int
+    branches: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """All its rows."""
+        return self.trunk + sum(self.branches)
+
+    def positions(self) -> torch.Tensor:
+        """The position of each row in its sequence."""
+        parts = [torch.arange(self.trunk)]
+        return torch.cat([*parts, *(torch.arange(self.trunk, self.trunk + rows) for rows in self.branches)])
+
+
+def _spans(trees: Sequence[Tree]) -> Iterator[tuple[int, int, int, int]]:
+    """The rows [start, end) of each trunk and branch, and those of the trunk before it (none for a trunk)."""
+    start = 0
+    for tree in trees:
+        trunk = start, start + tree.trunk
+        yield *trunk, start, start
+        start += tree.trunk
+        for rows in tree.branches:
+            yield start, start + rows, *trunk
+            start += rows
 
 
 class _Attend(torch.autograd.Function):
-    """Causal attention of packed sequences.
+    """Causal attention of packed trees.
 
-    ``turned`` [rows, heads + kv_heads, dim] has the queries and keys after rotation, ``qkv`` the values last. The
-    backward pass multiplies whole matrices, some query rows at a time: sequences are short, and bfloat16 products
-    fast. There the query heads of a group are laid end to end, so that keys and values are never repeated.
+    ``turned`` [rows, heads + kv_heads, dim] has the queries and keys after rotation, ``qkv`` the values last. Whole
+    matrices are multiplied: sequences are short, and bfloat16 products fast. The query heads of a group are laid end
+    to end, so that keys and values are never repeated.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, turned: torch.Tensor, qkv: torch.Tensor, lengths: Sequence[int], heads: int, kv_heads: int
+        ctx: Any, turned: torch.Tensor, qkv: torch.Tensor, trees: Sequence[Tree], heads: int, kv_heads: int
     ) -> torch.Tensor:
         output = torch.empty(len(turned), heads, turned.shape[-1], dtype=torch.bfloat16)
-        groups, kept = heads // kv_heads, []
-        start = 0
-        for length in lengths:
-            rows = slice(start, start + length)
-            start += length
-            query, key, value = turned[rows, :heads], turned[rows, heads:], qkv[rows, heads + kv_heads :]
-            key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
-            attended, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-                *(tensor.transpose(0, 1)[None] for tensor in (query, key, value)), 0.0, True
-            )
-            output[rows] = attended[0].transpose(0, 1)
-            kept.append(logsumexp[0])
+        keys, values = _by_head(turned, qkv, heads, kv_heads)
+        kept = []
+        for start, end, trunk_start, trunk_end in _spans(trees):
+            key = torch.cat([keys[:, trunk_start:trunk_end], keys[:, start:end]], 1)
+            value = torch.cat([values[:, trunk_start:trunk_end], values[:, start:end]], 1)
+            query = _group(turned[start:end, :heads], kv_heads)
+            scores = torch.bmm(query, key.transpose(1, 2))
+            probabilities = _probabilities(scores, end - start, turned.shape[-1] ** -0.5)
+            attended = torch.bmm(probabilities, value).view(heads, end - start, -1)
+            output[start:end] = attended.transpose(0, 1)
+            kept.append(probabilities)
         ctx.save_for_backward(turned, qkv, output, *kept)
-        ctx.lengths, ctx.heads, ctx.kv_heads = lengths, heads, kv_heads
+        ctx.trees, ctx.heads, ctx.kv_heads = trees, heads, kv_heads
         return output.view(len(turned), -1)
 
     @staticmethod
     def backward(ctx: Any, d_output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None, None]:
         turned, qkv, output, *kept = ctx.saved_tensors
         heads, kv_heads, dim = ctx.heads, ctx.kv_heads, turned.shape[-1]
-        scale = dim**-0.5
+        keys, values = _by_head(turned, qkv, heads, kv_heads)
+        d_keys, d_values = torch.zeros(2, kv_heads, len(turned), dim).unbind()
         d_turned, d_qkv = torch.empty_like(turned), torch.zeros_like(qkv)
         d_output = d_output.view(output.shape)
-        products = _row_products(d_output, output)  # [rows, heads]
-        start = 0
-        for length, logsumexp in zip(ctx.lengths, kept, strict=True):
-            end = start + length
-            key = turned[start:end, heads:].transpose(0, 1).contiguous()
-            value = qkv[start:end, heads + kv_heads :].transpose(0, 1).contiguous()
-            d_key, d_value = torch.zeros(2, kv_heads, length, dim).unbind()
-            for first in range(0, length, QUERY_ROWS):
-                last = min(first + QUERY_ROWS, length)
-                rows = slice(start + first, start + last)
-                query, d_out = _group(turned[rows, :heads], kv_heads), _group(d_output[rows], kv_heads)
-                seen_key, seen_value = key[:, :last], value[:, :last]
-                probabilities, d_scores = _score_gradients(
-                    torch.bmm(query, seen_key.transpose(1, 2)),
-                    torch.bmm(d_out, seen_value.transpose(1, 2)),
-                    logsumexp[:, first:last].reshape(kv_heads, -1),
-                    products[rows].t().reshape(kv_heads, -1),
-                    last - first,
-                    first,
-                    scale,
-                )
-                d_query = torch.bmm(d_scores, seen_key).view(heads, last - first, dim)
-                d_turned[rows, :heads] = d_query.transpose(0, 1)
-                d_key[:, :last] += torch.bmm(d_scores.transpose(1, 2), query)
-                d_value[:, :last] += torch.bmm(probabilities.transpose(1, 2), d_out)
-            d_turned[start:end, heads:] = d_key.transpose(0, 1)
-            d_qkv[start:end, heads + kv_heads :] = d_value.transpose(0, 1)
-            start = end
+        products = _row_products(d_output, output).t()  # [heads, rows]
+        for (start, end, trunk_start, trunk_end), probabilities in zip(_spans(ctx.trees), kept, strict=True):
+            key = torch.cat([keys[:, trunk_start:trunk_end], keys[:, start:end]], 1)
+            value = torch.cat([values[:, trunk_start:trunk_end], values[:, start:end]], 1)
+            query, d_out = _group(turned[start:end, :heads], kv_heads), _group(d_output[start:end], kv_heads)
+            d_scores = _score_gradients(
+                probabilities,
+                torch.bmm(d_out, value.transpose(1, 2)),
+                products[:, start:end].reshape(kv_heads, -1),
+                dim**-0.5,
+            )
+            d_turned[start:end, :heads] = torch.bmm(d_scores, key).view(heads, end - start, dim).transpose(0, 1)
+            d_key = torch.bmm(d_scores.transpose(1, 2), query)
+            d_value = torch.bmm(probabilities.transpose(1, 2), d_out)
+            trunk = trunk_end - trunk_start
+            for gradient, part in ((d_keys, d_key), (d_values, d_value)):
+                gradient[:, start:end] += part[:, trunk:]
+                if trunk:
+                    gradient[:, trunk_start:trunk_end] += part[:, :trunk]
+        d_turned[:, heads:] = d_keys.transpose(0, 1)
+        d_qkv[:, heads + kv_heads :] = d_values.transpose(0, 1)
         return d_turned, d_qkv, None, None, None
+
+
+def _by_head(turned: torch.Tensor, qkv: torch.Tensor, heads: int, kv_heads: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values of all rows, each [kv_heads, rows, dim]."""
+    key, value = turned[:, heads:], qkv[:, heads + kv_heads :]
+    return key.transpose(0, 1).contiguous(), value.transpose(0, 1).contiguous()
 
 
 @compiled
@@ -288,18 +313,18 @@ class _Head(torch.autograd.Function):
 
 @dataclass(slots=True)
 class Packed:
-    """Sequences laid end to end.
+    """Trees of sequences laid end to end.
 
     Attributes:
         token_ids: int64 [rows].
-        lengths: of each sequence; they sum to rows.
+        trees: what the rows are, in their order.
         rows: int64, the rows whose next token is learnt.
         targets: int64, those next tokens.
         weights: float32, how much each counts.
     """
 
     token_ids: torch.Tensor
-    lengths: list[int]
+    trees: list[Tree]
     rows: torch.Tensor
     targets: torch.Tensor
     weights: torch.Tensor
@@ -391,14 +416,14 @@ class Network:
 
     def loss(self, packed: Packed, train: bool = True) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The weighted sum of the targets' cross entropies (to call backward on), each one, which were likeliest."""
-        hidden = self.hidden(packed.token_ids, packed.lengths, train)[packed.rows]
+        hidden = self.hidden(packed.token_ids, packed.trees, train)[packed.rows]
         return _Head.apply(hidden, self._head, packed.targets, packed.weights, 512)  # type: ignore[no-any-return, no-untyped-call]
 
-    def hidden(self, token_ids: torch.Tensor, lengths: Sequence[int], train: bool) -> torch.Tensor:
+    def hidden(self, token_ids: torch.Tensor, trees: Sequence[Tree], train: bool) -> torch.Tensor:
         """The last norm's output, bfloat16 [rows, hidden]."""
         config = self.config
         rows = len(token_ids)
-        positions = torch.cat([torch.arange(length) for length in lengths])
+        positions = torch.cat([tree.positions() for tree in trees])
         cos, sin = self._cos[positions], self._sin[positions]
         x = self._weights.embedding[token_ids]
         if train:
@@ -410,7 +435,7 @@ class Network:
             normed = _norm(x, layer.attention_norm, config.norm_eps)
             qkv = _Multiply.apply(normed, qkv_product, qkv_grad).view(rows, heads + 2 * kv_heads, dim)  # type: ignore[no-untyped-call]
             turned = _rotate(qkv[:, : heads + kv_heads], cos, sin)
-            attended = _Attend.apply(turned, qkv, lengths, heads, kv_heads)  # type: ignore[no-untyped-call]
+            attended = _Attend.apply(turned, qkv, trees, heads, kv_heads)  # type: ignore[no-untyped-call]
             x = _add(x, _Multiply.apply(attended, output_product, output_grad))  # type: ignore[no-untyped-call]
             normed = _norm(x, layer.ffn_norm, config.norm_eps)
             inner = _activate(_Multiply.apply(normed, gate_up_product, gate_up_grad))  # type: ignore[no-untyped-call]

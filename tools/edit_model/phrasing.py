@@ -7,6 +7,16 @@ from typing import Final
 
 _QUOTES: Final = (("", ""), ("", ""), ("`", "`"), ("`", "`"), ("'", "'"), ('"', '"'))
 
+_NO_IMPERATIVES: Final = frozenset(
+    {
+        "the", "this", "that", "there", "it", "i", "i'd", "we", "let's", "let", "in", "at", "on", "for", "inside",
+        "before", "after", "above", "below", "from", "when", "if", "with", "as", "should", "here", "nothing",
+        "some", "new", "code", "wrong", "don't", "no", "right", "every", "one", "missing", "rename:", "typo",
+        "typo:",
+    }
+)  # fmt: skip
+"""First words of wordings that state or wish: 'can you the loop should ...?' is no courtesy."""
+
 
 class Phrasing:
     """Words instructions for one edit.
@@ -34,6 +44,8 @@ class Phrasing:
         choices = wordings if self._held_out or len(wordings) == 1 else wordings[:-1]
         text = self.random.choice(choices)
         roll = self.random.random()
+        if 0.40 <= roll < 0.50 and text.split()[0].lower() in _NO_IMPERATIVES:
+            roll = 0.0
         if roll < 0.40:
             text = text[0].lower() + text[1:]
         elif roll < 0.46:

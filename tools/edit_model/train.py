@@ -101,7 +101,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, network: Network, output: Path, workers: Workers) -> None:
         self.recipe, self.network, self._output, self._workers = recipe, network, output, workers
-        self.step = self.records_done = 0
+        self.step = self.groups_done = 0
         self._parameters = list(network.lora.parameters())
         for parameter, gradient in zip(self._parameters, network.parameter_gradients(), strict=True):
             parameter.grad = torch.zeros_like(gradient)
@@ -133,7 +133,7 @@ class Trainer:
             for parameter, value in zip(self._parameters, state["parameters"], strict=True):
                 parameter.copy_(value)
         self._optimizer.load_state_dict(state["optimizer"])
-        self.step, self.records_done = state["step"], state["records_done"]
+        self.step, self.groups_done = state["step"], state["groups_done"]
         self.network.merge()
         return True
 
@@ -144,16 +144,16 @@ class Trainer:
             "parameters": self._parameters,
             "optimizer": self._optimizer.state_dict(),
             "step": self.step,
-            "records_done": self.records_done,
+            "groups_done": self.groups_done,
         }
         partial = self._checkpoint.with_suffix(".partial")
         torch.save(state, partial)
         partial.replace(self._checkpoint)
         self.network.lora.save(self._output / "adapter.safetensors", FILL_MARKS)
 
-    def update(self, sequences: list[Encoded], records_done: int) -> tuple[float, float]:
+    def update(self, groups: list[list[Encoded]], groups_done: int) -> tuple[float, float]:
         """One step on a batch. Returns the mean loss of the answers' tokens and the gradient's norm."""
-        packed = pack(sequences)
+        packed = pack(groups)
         self.network.zero_gradients()
         loss, _, _ = self.network.loss(packed)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -169,7 +169,7 @@ class Trainer:
         self._optimizer.step()
         self.network.merge()
         self.step += 1
-        self.records_done = records_done
+        self.groups_done = groups_done
         return mean[-1].item(), norm.item()
 
 
@@ -182,7 +182,7 @@ def evaluate(network: Network, sequences: Sequence[tuple[Record, Encoded]], work
     """
     mine: list[tuple[str, float, bool]] = []
     for record, encoded in sequences[workers.rank :: workers.count]:
-        _, every, hits = network.loss(pack([encoded]), train=False)
+        _, every, hits = network.loss(pack([[encoded]]), train=False)
         group: str = record.category if isinstance(record, EditRecord) else record.kind
         mine.append((group, every[encoded.given :].mean().item(), bool(hits[encoded.given :].all())))
     found = workers.gather(mine)
@@ -280,7 +280,7 @@ def work(rank: int, run: Run, meeting: Path) -> None:
             console.print(f"going on after step {trainer.step}")
     data_order = Batches(records, encoder, recipe.tokens, recipe.seed)
     allowed = recipe.longest_at(trainer.step)
-    batches = data_order.iterate(trainer.records_done, allowed)
+    batches = data_order.iterate(trainer.groups_done, allowed)
     while trainer.step < recipe.steps:
         if trainer.step % run.evaluate_every == 0:
             found = evaluate(network, judged, workers)
@@ -288,11 +288,11 @@ def work(rank: int, run: Run, meeting: Path) -> None:
                 report.judged(trainer.step, found)
         if recipe.longest_at(trainer.step) != allowed:
             allowed = recipe.longest_at(trainer.step)
-            batches = data_order.iterate(trainer.records_done, allowed)
+            batches = data_order.iterate(trainer.groups_done, allowed)
         parts = [next(batches) for _ in range(workers.count)]
         loss, norm = trainer.update(parts[rank][1], parts[-1][0])
         if report is not None:
-            report.stepped(trainer.step, trainer.records_done, loss, norm, [part for _, part in parts])
+            report.stepped(trainer.step, loss, norm, [group for _, groups in parts for group in groups])
             if trainer.step % run.save_every == 0 or trainer.step == recipe.steps:
                 trainer.save()
     found = evaluate(network, judged, workers)
@@ -301,28 +301,33 @@ def work(rank: int, run: Run, meeting: Path) -> None:
 
 
 class Report:
-    """What is written of a run: a line of JSON a step, and now and then a line for people."""
+    """What is written of a run: a line of JSON a step, and now and then a line for people.
+
+    Answers and tokens count from the start of this process; tokens as if each answer had its prompt to itself.
+    """
 
     def __init__(self, path: Path, recipe: Recipe) -> None:
         self._path = path
         self._recipe = recipe
-        self._began, self._first_step, self._tokens, self._smooth = time.monotonic(), -1, 0, math.nan
+        self._began, self._first_step, self._smooth = time.monotonic(), -1, math.nan
+        self._tokens = self._answers = 0
 
-    def stepped(self, step: int, records: int, loss: float, norm: float, batches: list[list[Encoded]]) -> None:
-        """A step was made, with these batches."""
+    def stepped(self, step: int, loss: float, norm: float, groups: list[list[Encoded]]) -> None:
+        """A step was made, with these groups of records."""
         if self._first_step < 0:
             self._began, self._first_step = time.monotonic(), step  # the first one compiles
             return
-        self._tokens += sum(len(encoded.prompt) + len(encoded.answer) for batch in batches for encoded in batch)
+        self._answers += sum(map(len, groups))
+        self._tokens += sum(len(encoded.prompt) + len(encoded.answer) for group in groups for encoded in group)
         self._smooth = loss if math.isnan(self._smooth) else 0.95 * self._smooth + 0.05 * loss
         seconds = time.monotonic() - self._began
         speed = round(self._tokens / seconds)
-        self._note({"step": step, "loss": loss, "norm": norm, "records": records, "tokens_per_s": speed})
+        self._note({"step": step, "loss": loss, "norm": norm, "answers": self._answers, "tokens_per_s": speed})
         if step % 10 == 0:
             left = (self._recipe.steps - step) * seconds / (step - self._first_step) / 60
             console.print(
-                f"step {step}/{self._recipe.steps}  loss {self._smooth:.4f}  norm {norm:.2f}  {records} records  "
-                f"{speed} tok/s  about {left:.0f} min left"
+                f"step {step}/{self._recipe.steps}  loss {self._smooth:.4f}  norm {norm:.2f}  "
+                f"{self._answers} answers  {speed} tok/s  about {left:.0f} min left"
             )
 
     def judged(self, step: int, found: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from warmline.engine.errors import ModelError
-from warmline.engine.loading.adapter import merge_adapter
+from warmline.engine.loading.adapter import merge_adapter, read_fill_marks
 
 Make = Callable[..., Any]
 QUERY = "base_model.model.model.layers.1.self_attn.q_proj"
@@ -120,3 +120,15 @@ def test_scales_that_fit_nothing_are_refused(
     save_file(kept, tmp_path / "a.safetensors", metadata={"lora_alpha": "8", "r": "4"})
     with pytest.raises(ModelError, match=message):
         merge_adapter(*make_tiny_model(), tmp_path / "a.safetensors")
+
+
+def test_an_adapter_names_what_it_fills_in_between(tmp_path: Path) -> None:
+    """Two tokens of its metadata; an adapter without them was not taught to."""
+    save_file(pair(QUERY), tmp_path / "a.safetensors", metadata={"fill_marks": "<after> <before>"})
+    assert read_fill_marks(tmp_path / "a.safetensors") == ("<after>", "<before>")
+    save_file(pair(QUERY), tmp_path / "b.safetensors", metadata={"lora_alpha": "8"})
+    assert read_fill_marks(tmp_path / "b.safetensors") is None
+    for wrong in ("<after>", "<a> <b> <c>", " <b>"):
+        save_file(pair(QUERY), tmp_path / "c.safetensors", metadata={"fill_marks": wrong})
+        with pytest.raises(ModelError, match="instead of two tokens"):
+            read_fill_marks(tmp_path / "c.safetensors")

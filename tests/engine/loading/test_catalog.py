@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import subprocess
 import zipfile
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from warmline.engine.errors import ModelError
 from warmline.engine.loading import catalog
-from warmline.engine.loading.catalog import CatalogModel, fetch_model, resolve_model
+from warmline.engine.loading.catalog import CatalogModel, fetch_model, resolve_adapter, resolve_model
 
 CONTENT = b"GGUF and so on"
 MODEL = CatalogModel(
@@ -167,3 +168,52 @@ def test_a_path_is_taken_as_it_is(models: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert resolve_model("own.gguf") == resolve_model("~/own.gguf") == (tmp_path / "own.gguf").resolve()
+
+
+@pytest.fixture
+def adapters(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of adapters, with that of the only model."""
+    folder = tmp_path / "adapters"
+    folder.mkdir()
+    (folder / "small-edits.safetensors").write_bytes(CONTENT)
+    own = dataclasses.replace(MODEL, adapter="small-edits.safetensors", adapter_sha256=MODEL.sha256)
+    monkeypatch.setattr(catalog, "_ADAPTERS", folder)
+    monkeypatch.setattr(catalog, "CATALOG", {"small": own, "plain": MODEL})
+    return folder
+
+
+def test_a_model_comes_with_its_own_adapter(adapters: Path) -> None:
+    """Unless none is asked for, or another; other models have none."""
+    assert resolve_adapter("small", None) == adapters / "small-edits.safetensors"
+    assert resolve_adapter("small", "none") is None
+    assert resolve_adapter("plain", None) is None
+    assert resolve_adapter("/some/model.gguf", None) is None
+
+
+def test_a_named_adapter_is_taken(adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For any model; its path becomes absolute. One that is not there is an error."""
+    (tmp_path / "mine.safetensors").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    assert resolve_adapter("small", "mine.safetensors") == tmp_path / "mine.safetensors"
+    with pytest.raises(ModelError, match=r"no adapter at gone\.safetensors: give a safetensors file, or none"):
+        resolve_adapter("small", "gone.safetensors")
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_a_damaged_adapter_is_refused_with_what_to_do(adapters: Path, damage: str) -> None:
+    """It would answer, but not as the model card says."""
+    if damage == "missing":
+        (adapters / "small-edits.safetensors").unlink()
+    else:
+        (adapters / "small-edits.safetensors").write_bytes(b"something else")
+    with pytest.raises(ModelError, match=r"missing or damaged: install Warmline again, or start with --adapter none"):
+        resolve_adapter("small", None)
+
+
+def test_the_adapters_that_are_named_are_here_and_small() -> None:
+    """Each is the file the catalog expects, and at most 10 MB."""
+    for name, model in catalog.CATALOG.items():
+        if model.adapter:
+            path = resolve_adapter(name, None)
+            assert path is not None
+            assert path.stat().st_size <= 10_000_000

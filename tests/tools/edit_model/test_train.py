@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -51,9 +52,9 @@ def start(tmp_path: Path, make_tiny_model: Make) -> Callable[..., Trainer]:
     return start
 
 
-def batch(step: int) -> list[Encoded]:
+def batch(step: int) -> list[list[Encoded]]:
     """Two sequences: a prompt that ends with 5 or 6 is answered 50 51 52 or 60 61 62."""
-    return [Encoded([1, 2, 3 + step % 4, n], [10 * n, 10 * n + 1, 10 * n + 2]) for n in (5, 6)]
+    return [[Encoded([1, 2, 3 + step % 4, n], [10 * n, 10 * n + 1, 10 * n + 2])] for n in (5, 6)]
 
 
 @pytest.mark.usefixtures("uncompiled")
@@ -65,7 +66,7 @@ def test_training_learns_the_answers(start: Callable[..., Trainer], tmp_path: Pa
         id="b", language="python", kind="k", category="mechanical", instructions=[], prefix="", before="", after="",
         suffix="",
     )  # fmt: skip
-    judged = list(zip([completion, edit], batch(0), strict=True))
+    judged = list(zip([completion, edit], itertools.chain(*batch(0)), strict=True))
     workers: Any = Alone()
     assert evaluate(trainer.network, judged, workers)["exact"] == {"continue": [0, 1], "mechanical": [0, 1]}
     losses = [trainer.update(batch(step), 2 * step + 2)[0] for step in range(40)]
@@ -95,7 +96,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_bit(start: Callable[..., Trainer]
     first.save()
     second = start(folder="parts")
     assert second.restore()
-    assert (second.step, second.records_done) == (3, 2)
+    assert (second.step, second.groups_done) == (3, 2)
     for step in range(3, 6):
         second.update(batch(step), step)
     for left, right in zip(whole.network.lora.parameters(), second.network.lora.parameters(), strict=True):
@@ -128,9 +129,10 @@ def test_the_log_has_a_line_a_step(tmp_path: Path) -> None:
     """The first step, which compiles, is not timed."""
     report = Report(tmp_path / "log.jsonl", RECIPE)
     for step in (1, 2, 3):
-        report.stepped(step, 2 * step, 1.5, 0.1, [batch(step)])
+        report.stepped(step, 1.5, 0.1, batch(step))
     report.judged(3, {"loss": 1.0, "exact": {"mechanical": [1, 2]}})
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [2, 3, 3]
     assert lines[0]["loss"] == 1.5
+    assert [line.get("answers") for line in lines] == [2, 4, None]
     assert lines[-1]["held_out"]["exact"] == {"mechanical": [1, 2]}

@@ -19,11 +19,6 @@ from tools.edit_model.transforms.grammar import GRAMMAR, JAVASCRIPT, TYPESCRIPT,
 Node = tree_sitter.Node
 
 _PLAIN: Final = re.compile(r"[A-Za-z_$][\w$]*")
-_COURTESY: Final = re.compile(
-    r"(?:Please|can you) (?=(?:the|this|it|i'd|i|I'd|I|there|we|let's|wrong|don't|no|in|at|before|after|right|"
-    r"above|below|on|for|inside|every|one|missing|from|when|if|with|as|should|here|nothing|some|new|code|rename:|typo|"
-    r"typo:) )"
-)
 
 
 class View:
@@ -318,10 +313,7 @@ def typescript(unit: Unit) -> View | None:
 
 
 def edit(kind: str, instruction: str, *replacements: Replacement) -> Edit:
-    """An edit with its replacements in order; courtesies that don't go with the wording are left out."""
-    courtesy = _COURTESY.match(instruction)
-    if courtesy is not None:
-        instruction = instruction[courtesy.end() :].rstrip("?")
+    """An edit with its replacements in order."""
     return Edit(kind, instruction, tuple(sorted(replacements, key=lambda r: (r.start, r.end))))
 
 

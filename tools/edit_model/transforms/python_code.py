@@ -107,19 +107,13 @@ def word_instruction(phrasing: Phrasing, name: str, wordings: tuple[str, ...], t
             else:
                 bare = wording.replace("<in>", "")
                 made.append(f"In {name}, {bare[0].lower()}{bare[1:]}")
-    instruction = _without_odd_courtesy(phrasing.pick(*made))
+    instruction = phrasing.pick(*made)
     if TEXT not in instruction:
         return instruction
     head, tail = instruction.split(TEXT, 1)
     if tail.strip(".?") == "" and head.endswith(": ") and random.random() < 0.6:
         return head + text
     return head + quoted(text, random) + tail
-
-
-def _without_odd_courtesy(instruction: str) -> str:
-    """A wording that isn't imperative takes no courtesy: 'can you the loop should ...?' is none."""
-    match = re.match(r"(?:Please|can you) (?=(?:the|this|there|it|in|let's|i|we|before|after|at) )", instruction)
-    return instruction[match.end() :].rstrip("?") if match else instruction
 
 
 def pick(phrasing: Phrasing, *wordings: str, text: str = "") -> str:
