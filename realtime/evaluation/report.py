@@ -67,8 +67,10 @@ def print_report(to: Console, model: ModelInfo, outcomes: Sequence[Outcome], tok
     )
     if edits:
         baseline = ("doing nothing", _edit_cells(summary.nothing(edits)), "dim")
-        for title, key in _GROUPINGS:
-            _print_table(to, f"edits by {title}", _EDIT_COLUMNS, _rows(edits, key, _edits_of, baseline))
+        for title, key in (*_CATEGORY, *_GROUPINGS):
+            rows = _rows(edits, key, _edits_of, baseline)
+            if title != "category" or len(rows) > 3:  # commits have no category
+                _print_table(to, f"edits by {title}", _EDIT_COLUMNS, rows)
         to.print(Text(_EDIT_LEGEND, style="dim"))
         unparsed = sorted({_language(o) for o in edits if o.edit is not None and o.edit.parses is None})
         if unparsed:
@@ -120,6 +122,7 @@ def of_type(outcomes: Iterable[Outcome], *, edit: bool) -> list[Outcome]:
 def _summaries(outcomes: Sequence[Outcome], sum_up: Callable[[Sequence[Outcome]], _Summary]) -> dict[str, Any]:
     return {
         "all": sum_up(outcomes),
+        "categories": {name: sum_up(group) for name, group in _groups(outcomes, _category).items() if name},
         "kinds": {name: sum_up(group) for name, group in _groups(outcomes, _kind).items()},
         "languages": {name: sum_up(group) for name, group in _groups(outcomes, _language).items()},
     }
@@ -169,7 +172,13 @@ def _language(outcome: Outcome) -> str:
     return outcome.record.language
 
 
+def _category(outcome: Outcome) -> str:
+    return outcome.record.category if isinstance(outcome.record, EditRecord) else ""
+
+
+_CATEGORY: Final = (("category", _category),)
 _GROUPINGS: Final = (("kind", _kind), ("language", _language))
+_MOST_GROUPS: Final = 40
 
 
 def _rows(
@@ -178,8 +187,13 @@ def _rows(
     cells: Callable[[Sequence[Outcome]], list[str]],
     *last: _Row,
 ) -> list[_Row]:
-    """A row for each group, one for all of them, and those given."""
-    groups = [(name, cells(group), "") for name, group in _groups(outcomes, key).items()]
+    """A row for each group (of many, the largest), one for all of them, and those given."""
+    found = _groups(outcomes, key)
+    shown = sorted(found, key=lambda name: -len(found[name]))[:_MOST_GROUPS]
+    groups = [(name, cells(group), "") for name, group in found.items() if name in shown]
+    if len(shown) < len(found):
+        rest = [outcome for name, group in found.items() if name not in shown for outcome in group]
+        groups.append((f"{len(found) - len(shown)} others", cells(rest), "dim"))
     return [*groups, ("all", cells(outcomes), "bold"), *last]
 
 

@@ -70,12 +70,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A change as it is asked for: the range in each version and what is around it."""
+    """A change as it is asked for: the range in each version and what is around it.
+
+    ``span`` are the bytes of the range before; None if the text isn't the file's own any more.
+    """
 
     instructions: tuple[str, ...]
     prefix: str
     texts: tuple[str, ...]
     suffix: str
+    span: tuple[int, int] | None = None
 
 
 _Range = tuple[int, int, tuple[str, ...]]
@@ -115,7 +119,7 @@ class _Framing:
             room = self.max_chars - len(texts[0]) - len(texts[-1]) - sum(map(len, instructions))
             if room >= 0:
                 prefix, suffix = self._context(start, end, room)
-                return self._reindented(Frame(instructions, prefix, tuple(texts), suffix))
+                return self._reindented(Frame(instructions, prefix, tuple(texts), suffix, (start, end)))
         return None
 
     # Which range.
@@ -277,6 +281,7 @@ class _Framing:
         fresh = not frame.prefix or frame.prefix.endswith("\n")
         return replace(
             frame,
+            span=None,
             prefix=reindented(frame.prefix, found, new),
             texts=tuple(reindented(text, found, new, fresh) for text in frame.texts),
             suffix=reindented(frame.suffix, found, new, all(text.endswith("\n") or not text for text in frame.texts)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import hashlib
 import importlib
 import itertools
@@ -19,7 +20,7 @@ import pkgutil
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Final, cast
@@ -57,6 +58,9 @@ _DRAWS_OF_FILES: Final = 3000
 _LONG: Final = 2.7
 """How much longer than others a long record may be: the two texts of 120 lines."""
 _CRLF: Final = 0.05
+_SIBLING_TRIES: Final = 40
+_SIBLING_GROWTH: Final = 1200
+"""Characters that a range may grow by in an edit that was not framed for it."""
 _SHARD: Final = 4000
 """Records made with one random generator, so that the result doesn't depend on who makes them."""
 _SIZES: Final = ((8, 0.20), (20, 0.35), (40, 0.25), (80, 0.14), (120, 0.06))
@@ -83,13 +87,14 @@ class Order:
     seed: int
     max_tokens: int
     long_share: float = 0.0
+    siblings: int = 0
 
 
 @dataclass
 class Made:
-    """What a shard has made, and what went wrong."""
+    """What a shard has made, and what went wrong. ``groups`` are records, encoded; those of one range together."""
 
-    records: list[bytes] = field(default_factory=list)
+    groups: list[list[bytes]] = field(default_factory=list)
     raised: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
 
@@ -185,6 +190,7 @@ class Shard:
         self.made = Made()
         self.of: dict[str, Counter[object]] = {"unit": Counter(), "file": Counter(), "package": Counter()}
         self.pairs: set[tuple[int, int, str]] = set()
+        self.framed: Frame | None = None
 
     def make(self) -> Made:
         """All of it."""
@@ -205,17 +211,17 @@ class Shard:
                         break
                     long = self.random.random() < self.order.long_share
                     self.most = int(self.max_chars * _LONG) if long else self.max_chars
-                    record = make(group, count)
-                    if record is not None:
-                        made += 1
-                        self.made.records.append(msgspec.json.encode(record))
+                    records = make(group, count)
+                    if records:
+                        made += len(records)
+                        self.made.groups.append(list(map(msgspec.json.encode, records)))
                         break
                     misses += 1
         return self.made
 
     # Edits.
 
-    def _edit(self, group: str, total: int) -> EditRecord | None:
+    def _edit(self, group: str, total: int) -> list[Record]:
         usable = self._usable(group)
         kind = self.random.choices(usable, [kinds.weight_of(kind) for kind in usable])[0]
         for _ in range(_TRIES):
@@ -230,8 +236,44 @@ class Shard:
             if record is not None:
                 self.pairs.add((id(unit.file), unit.start, kind))
                 self._count(unit)
-                return record
-        return None
+                return [record, *self._siblings(unit, record, kind, group)]
+        return []
+
+    def _siblings(self, unit: Unit, record: EditRecord, kind: str, group: str) -> list[EditRecord]:
+        """Other edits of the range that was framed last, if it is as it stands in the file."""
+        framed, found = self.framed, [record]
+        wanted = self.random.randint(0, self.order.siblings)
+        if framed is None or framed.span is None or framed.texts[0] != unit.file.source(*framed.span):
+            return []
+        makers = [m for m in self.forward if m.kind != kind and self.misses[group, m] < _FUTILE]
+        for _ in range(_SIBLING_TRIES if makers else 0):
+            if len(found) > wanted:
+                break
+            maker = self.random.choices(makers, [kinds.weight_of(m.kind) for m in makers])[0]
+            if (id(unit.file), unit.start, maker.kind) in self.pairs:
+                continue
+            with contextlib.suppress(ValueError):
+                sibling = self._sibling(unit, maker, framed, framed.span)
+                if sibling is not None:
+                    self.pairs.add((id(unit.file), unit.start, maker.kind))
+                    found.append(sibling)
+        return found[1:]
+
+    def _sibling(self, unit: Unit, maker: Maker, framed: Frame, span: tuple[int, int]) -> EditRecord | None:
+        edit = self._try(maker, unit, Phrasing(self.random, self.held_out))
+        if edit is None:
+            return None
+        change = mixes.change_of(unit, edit)
+        instruction = edit.instruction.strip()
+        first, last = change.span
+        if not span[0] <= first <= last <= span[1] or not 0 < len(instruction) <= MOST_INSTRUCTION:
+            return None
+        texts = change.texts(*span)
+        if texts[0] == texts[-1] or not parses(unit.file.language, change.versions[-1]):
+            return None
+        if len(texts[-1]) > len(texts[0]) + _SIBLING_GROWTH:
+            return None
+        return self._built(unit, maker.kind, [instruction], replace(framed, texts=tuple(texts)), "")
 
     def _usable(self, group: str) -> list[str]:
         """The kinds that may apply to a language group."""
@@ -298,7 +340,7 @@ class Shard:
             raise ValueError("before doesn't parse")
         if not inverse and any(not parses(unit.file.language, version) for version in change.versions[1:]):
             raise ValueError("after doesn't parse")
-        framed = frame(change, self.random, self.most, self.held_out)
+        self.framed = framed = frame(change, self.random, self.most, self.held_out)
         if framed is None:
             raise ValueError("no range fits")
         instructions = [i.strip() for i in framed.instructions]
@@ -312,17 +354,17 @@ class Shard:
             accepted = mixes.accepted_part(framed.texts[1], after, self.random)
         return self._built(unit, kind, instructions, framed, accepted)
 
-    def _unchanged(self, group: str, total: int) -> EditRecord | None:
+    def _unchanged(self, group: str, total: int) -> list[Record]:
         unit = self._drawn(group, total)
         if unit is None:
-            return None
+            return []
         data = unit.file.data
         lines = [s for s in unit.file.line_starts if unit.start <= s < unit.end]
         at = self.random.choice(lines)
         empty = Change(unit.file.language, (data, data), (unit.start, unit.end), (at, at), (), "", "unchanged", ("",))
         framed = frame(empty, self.random, self.most, self.held_out)
         if framed is None or len(framed.texts[0].strip()) < 10:
-            return None
+            return []
         phrasing = Phrasing(self.random, self.held_out)
         text = framed.texts[0]
         found = self._borrowed(unit, phrasing, text) if self.random.random() < 0.3 else None
@@ -333,10 +375,10 @@ class Shard:
             place = unchanged.Place(unit.file.language, text, around, names, phrasing, self.held_out)
             found = unchanged.request_without_effect(place)
         if found is None or len(found[1]) > MOST_INSTRUCTION:
-            return None
+            return []
         kind, instruction = found
         self._count(unit)
-        return self._built(unit, kind, [instruction], framed, "")
+        return [self._built(unit, kind, [instruction], framed, "")]
 
     def _borrowed(self, unit: Unit, phrasing: Phrasing, text: str) -> tuple[str, str] | None:
         """An instruction that was written for another unit and names what isn't in this range."""
@@ -382,18 +424,18 @@ class Shard:
 
     # Completions.
 
-    def _completion(self, group: str, total: int) -> CompletionRecord | None:
+    def _completion(self, group: str, total: int) -> list[Record]:
         unit = self._drawn(group, total)
         if unit is None:
-            return None
+            return []
         names, shares = list(completions.KINDS), list(completions.KINDS.values())
         kind: CompletionKind = self.random.choices(names, shares)[0]
         found = completions.piece(unit, kind, self.random, self.max_chars)
         if found is None:
-            return None
+            return []
         self._count(unit)
         prefix, middle, suffix = found
-        return CompletionRecord(
+        record = CompletionRecord(
             id=f"{self.order.split}-{_digest((unit.file.package, unit.file.path, kind, prefix, middle, suffix))}",
             split=self.order.split,
             language=unit.file.language,
@@ -404,6 +446,7 @@ class Shard:
             suffix=suffix,
             middle=middle,
         )
+        return [record]
 
     # Caps.
 
@@ -467,6 +510,7 @@ def make(
     max_tokens: int = 900,
     workers: int = 1,
     long_share: float = 0.0,
+    siblings: int = 0,
     console: Console | None = None,
 ) -> tuple[list[bytes], Made]:
     """All records, encoded and shuffled, and what went wrong."""
@@ -475,11 +519,21 @@ def make(
     Random(f"{seed}/files").shuffle(_files)
     _shards = max(1, math.ceil((edits + completion_count) / _SHARD))
     orders = [
-        Order(i, split, _part(edits, i, _shards), _part(completion_count, i, _shards), seed, max_tokens, long_share)
+        Order(
+            i,
+            split,
+            _part(edits, i, _shards),
+            _part(completion_count, i, _shards),
+            seed,
+            max_tokens,
+            long_share,
+            siblings,
+        )
         for i in range(_shards)
     ]
     totals = Made()
-    lines: dict[bytes, bytes] = {}
+    groups: list[list[bytes]] = []
+    seen: set[str] = set()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         multiprocessing.get_context("fork").Pool(max(1, workers)) as pool,
@@ -487,14 +541,12 @@ def make(
     ):
         task = progress.add_task(f"{split} records", total=edits + completion_count)
         for made in pool.imap(_run, orders):
-            for line in made.records:
-                lines.setdefault(_identity(line), line)
+            groups += ([line for line in group if _is_new(line, seen)] for group in made.groups)
             totals.raised.update(made.raised)
             totals.rejected.update(made.rejected)
-            progress.update(task, advance=len(made.records))
-    ordered = list(lines.values())
-    Random(f"{seed}/order").shuffle(ordered)
-    return ordered, totals
+            progress.update(task, advance=sum(map(len, made.groups)))
+    Random(f"{seed}/order").shuffle(groups)
+    return list(itertools.chain.from_iterable(groups)), totals
 
 
 def _part(total: int, index: int, parts: int) -> int:
@@ -505,8 +557,9 @@ class _Id(msgspec.Struct):
     id: str
 
 
-def _identity(line: bytes) -> bytes:
-    return msgspec.json.decode(line, type=_Id).id.encode()
+def _is_new(line: bytes, seen: set[str]) -> bool:
+    identity = msgspec.json.decode(line, type=_Id).id
+    return not (identity in seen or seen.add(identity))  # type: ignore[func-returns-value]
 
 
 def summary(records: Iterable[Record]) -> Table:
@@ -555,6 +608,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument(
         "--long-share", type=float, default=0.0, help=f"of edits that may have {_LONG:g} times as many tokens"
     )
+    options.add_argument(
+        "--siblings", type=int, default=0, help="other edits of the same range at most, one after another"
+    )
     options.add_argument("--languages", nargs="*", help="only these")
     given = options.parse_args(arguments)
     console = Console(width=max(Console().width, 140))
@@ -570,6 +626,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.max_tokens,
         given.workers,
         given.long_share,
+        given.siblings,
         console,
     )
     decode = msgspec.json.Decoder[Record](Record).decode

@@ -130,3 +130,24 @@ def test_a_narrow_terminal(told, edit, monkeypatch) -> None:
     assert rows[0].split()[1:4] == ["1", "100.0%", "21-100"]
     assert sum(len(row.split()) - 1 for row in rows) == 12  # "left alone" is empty
     assert max(map(len, rows)) <= 60 and "…" not in text.getvalue()
+
+
+def test_categories_have_a_table_of_their_own(told, edit, shown, tmp_path) -> None:
+    """Where the records have several; what is known of each is written, too."""
+    told.answers += [RIGHT, "a = 1\nprint(b)\n```"]
+    records = [edit(id="1", category="mechanical"), edit(id="2", category="semantic")]
+    path = tmp_path / "out.json"
+    assert evaluate_model(told, records, What(json=path, likelihood=False), {})
+    assert row(shown.getvalue(), "mechanical")[:2] == ["1", "100.0%"]
+    assert row(shown.getvalue(), "semantic")[:2] == ["1", "0.0%"]
+    assert json.loads(path.read_bytes())["edits"]["categories"]["mechanical"]["exact"]["count"] == 1
+
+
+def test_of_many_kinds_the_largest_are_shown(told, edit, shown, monkeypatch) -> None:
+    """The others share a row, so that the table stays readable; all of them are in the file."""
+    monkeypatch.setattr(report, "_MOST_GROUPS", 2)
+    told.answers += [RIGHT] * 5
+    records = [edit(id=str(n), kind=kind) for n, kind in enumerate(["few", "many", "many", "one", "some"])]
+    assert evaluate_model(told, records, What(likelihood=False), {})
+    assert row(shown.getvalue(), "many")[0] == "2"
+    assert row(shown.getvalue(), "2 others")[:2] == ["2", "100.0%"]

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tools.edit_model import kinds, make_data, unchanged
+from tools.edit_model.batches import group_records
 from tools.edit_model.edit import Edit, Replacement
 from tools.edit_model.make_data import Maker, make, parses, summary
 from tools.edit_model.phrasing import Phrasing
@@ -116,6 +117,20 @@ def test_records_are_right_and_worded_for_their_split() -> None:
     assert "break-it" not in {r.kind for r in edits}
     assert any(text.startswith("break-it: after doesn't parse") for text in totals.rejected)
     assert any(text.startswith("fix-odd: RuntimeError odd code") for text in totals.raised)
+
+
+def test_edits_of_one_range_stand_together() -> None:
+    """With siblings a range is asked about several times, each time something else."""
+    found = {}
+    for siblings in (0, 3):
+        lines, _ = make(files(), "train", 120, 0, 1, siblings=siblings)
+        groups = group_records(records(lines))
+        found[siblings] = sum(len(group) > 1 for group in groups)
+        for group in groups:
+            edits = [r for r in group if isinstance(r, EditRecord)]
+            assert len({(r.kind, *r.instructions) for r in edits}) == len(edits)
+            assert len({(r.prefix, r.before, r.suffix) for r in edits}) == 1
+    assert found[3] > 3 * found[0] + 3
 
 
 def test_no_unit_gives_more_than_its_share() -> None:
