@@ -85,7 +85,7 @@ def _nucleus(exponents: NDArray[np.float64], weights: _Weights, top_p: float) ->
     last = int(np.searchsorted(mass, needed))
     kept: NDArray[np.bool_] = bins < last
     members = np.flatnonzero(bins == last)
-    members = members[np.argsort(-weights[members], kind="stable")]
+    members = members[np.argsort(-exponents[members], kind="stable")]
     before = mass[last - 1] if last else 0.0
     count = int(np.searchsorted(before + np.cumsum(weights[members]), needed)) + 1
     kept[members[:count]] = True

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warmline.engine import SamplingParams
 from warmline.engine.sampling import sample, uniform_bits
@@ -57,6 +57,7 @@ def by_sorting(row, params, position):
 
 @settings(deadline=None, max_examples=300)
 @given(rows, params, st.integers(0, 10_000))
+@example(np.array([0, 5e-15], np.float32), SamplingParams(temperature=0.1, top_p=0.5, seed=0), 0)  # of equal weight
 def test_sampling_equals_sorting_the_vocabulary(row, params, position):
     """Thresholds and partitions choose what the full sort would."""
     assert sample(row, params, position) == by_sorting(row, params, position)
