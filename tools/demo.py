@@ -69,12 +69,12 @@ def main(url: Annotated[str, typer.Option(help="The service to ask.")] = "ws://1
     """Draw docs/demo/edit.svg."""
     with Path(os.devnull).open("w") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True)
-        for example in examples():
-            if not example.get("picture"):
-                continue
+        for example in filter(lambda example: example.get("picture"), examples()):
             typed = " ".join(f'"{word}"' if " " in word else word for word in command(example))
             console.print(Text(f"$ {typed}", style="bold"))
-            console.print(Text.from_ansi(printed(command(example)[1:], url)))
+            diff, _, where_the_time_went = printed(command(example)[1:], url).partition("\n\n")
+            console.print(Text.from_ansi(diff + "\n"))
+        console.print(Text.from_ansi(where_the_time_went))  # of the last one
         (DEMO / "edit.svg").write_text(console.export_svg(title="warmline edit"))
 
 
