@@ -27,11 +27,10 @@ def token_weights(encoded: Encoded) -> list[float]:
     weights = [1.0] * len(encoded.answer)
     if encoded.draft:
         matcher = SequenceMatcher(None, encoded.draft, encoded.answer, autojunk=False)
-        for operation, start, end, answer_start, answer_end in matcher.get_opcodes():
+        for operation, start, _, answer_start, answer_end in matcher.get_opcodes():
             if operation == "equal":
                 first = answer_start + (start > 0 or answer_start > 0)
                 weights[first:answer_end] = [COPIED] * (answer_end - first)
-            del start, end
         weights[-1] = 1.0
     weights[: encoded.given] = [0.0] * encoded.given
     return weights
