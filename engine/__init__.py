@@ -3,7 +3,8 @@
 Importing this package does not import torch; only the engine process does.
 """
 
-from .benchmarks import run_engine_benchmark
+from .batch import BLOCK_SIZE
+from .benchmarks import PLAYER_COMMAND, PlayerReadings, recorded_tokens, run_engine_benchmark
 from .errors import EngineError, ModelError
 from .handle import EngineHandle, OnEvent
 from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_adapter, resolve_model
@@ -19,8 +20,10 @@ from .messages import (
     FinishReason,
     GenerationRequest,
     ModelInfo,
+    PauseRequest,
     SamplingParams,
     SequenceEvent,
+    WarmRequest,
     pack_tokens,
     unpack_tokens,
 )
@@ -29,8 +32,10 @@ from .options import EngineOptions
 from .probe import probe_cpu_backend
 
 __all__ = [
+    "BLOCK_SIZE",
     "CATALOG",
     "DEFAULT_MODEL",
+    "PLAYER_COMMAND",
     "CancelRequest",
     "DraftCount",
     "EngineError",
@@ -45,14 +50,18 @@ __all__ = [
     "ModelInfo",
     "OfflineEngine",
     "OnEvent",
+    "PauseRequest",
+    "PlayerReadings",
     "SamplingParams",
     "SequenceEvent",
     "Tokenizer",
+    "WarmRequest",
     "fetch_model",
     "find_compiler",
     "load_tokenizer",
     "pack_tokens",
     "probe_cpu_backend",
+    "recorded_tokens",
     "resolve_adapter",
     "resolve_model",
     "run_engine_benchmark",

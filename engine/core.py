@@ -17,6 +17,7 @@ from .messages import (
     FinishReason,
     GenerationRequest,
     SequenceEvent,
+    WarmRequest,
     pack_tokens,
     unpack_tokens,
 )
@@ -42,8 +43,8 @@ class TokenText(Protocol):
 class Engine:
     """Generates for many sequences at once over one backend. Synchronous and not thread-safe.
 
-    `add` and `cancel` may be called between steps, and from the ``should_abort`` of a running one. Every added
-    sequence has exactly one event with ``finished`` set, and it is its last.
+    `add`, `warm`, `pause`, `cancel` and `take_events` may be called between steps, and from the ``should_abort`` of
+    a running one. Every added sequence has exactly one event with ``finished`` set, and it is its last.
     """
 
     def __init__(self, backend: Backend, tokenizer: TokenText, budget: StepBudget | None = None) -> None:
@@ -58,8 +59,8 @@ class Engine:
 
     @property
     def has_work(self) -> bool:
-        """Whether a step would do or say anything."""
-        return bool(self._sequences or self._events)
+        """Whether a step would do or say anything. While all sequences are paused, it would not."""
+        return bool(self._events or self.scheduler.busy or self.scheduler.warming.sequences)
 
     def add(self, request: GenerationRequest) -> None:
         """Queue a sequence. One that can't run ends at once with an error event.
@@ -68,19 +69,30 @@ class Engine:
             ValueError: a sequence with this id is running.
 
         """
-        if request.id in self._sequences:
-            raise ValueError(f"sequence {request.id} is already running")
-        now = time.monotonic_ns()
-        prompt = unpack_tokens(request.prompt)
+        now, prompt = self._receive(request)
         room = self.max_sequence_tokens - len(prompt)
         sequence = Sequence.create(request, prompt, min(request.sampling.max_tokens, room), now)
-        try:
-            self._check(request, prompt)
-        except _RefusedError as refused:
-            self._say(sequence, finished=self._end(sequence, "error", refused.code, str(refused)))
-            return
-        self._sequences[request.id] = sequence
-        self.scheduler.add(sequence)
+        tokens = {"prompt": prompt, "draft": unpack_tokens(request.draft or b"")}
+        self._start(sequence, tokens | {"replay": unpack_tokens(request.replay or b"")})
+
+    def warm(self, request: WarmRequest) -> None:
+        """Queue a prompt to be computed while no sequence has anything to compute. See `WarmRequest`.
+
+        Raises:
+            ValueError: a sequence with this id is running.
+
+        """
+        now, prompt = self._receive(request)
+        self._start(Sequence.create_warm(request, prompt, now), {"prompt": prompt})
+
+    def pause(self, sequence_id: int, paused: bool) -> None:
+        """Leave a sequence out of the passes from the next on, or take it in again. Ids are treated as by `cancel`.
+
+        What a pass under way computes for it still comes.
+        """
+        sequence = self._sequences.get(sequence_id)
+        if sequence is not None:
+            sequence.paused = paused
 
     def cancel(self, sequence_id: int) -> None:
         """End a sequence and free its blocks, whatever it is doing; an unknown id is ignored."""
@@ -92,13 +104,18 @@ class Engine:
         """Run one pass, if there is anything to compute.
 
         ``should_abort`` is asked between layers. The pass is also given up when all its sequences were cancelled
-        meanwhile. Nothing of a pass that was given up counts.
+        meanwhile, and that of a warm request when another request came. Nothing of a pass that was given up counts.
 
         Returns: what happened since the last step ended, cancellations and refusals included.
         """
         plan = self.scheduler.schedule()
+        self._end_warmed()
         if plan:
             self._run(plan, should_abort)
+        return self.take_events()
+
+    def take_events(self) -> list[SequenceEvent]:
+        """What happened up to now. In the middle of a step, these are ends that need no pass: cancels, for one."""
         events, self._events = self._events, []
         return events
 
@@ -119,6 +136,10 @@ class Engine:
             accepted_tokens=counters.accepted_tokens,
             finished=counters.finished,
             cancelled=counters.cancelled,
+            warming=len(self.scheduler.warming.sequences),
+            warm_computed_tokens=counters.warm_computed_tokens,
+            warm_used_tokens=counters.warm_used_tokens,
+            warm_dropped=counters.warm_dropped,
         )
 
     def check_integrity(self) -> None:
@@ -129,13 +150,21 @@ class Engine:
 
         """
         running, waiting = self.scheduler.running, self.scheduler.waiting
-        self.cache.check_integrity([sequence.table for sequence in running if sequence.table is not None])
+        warming = self.scheduler.warming.sequences
+        self.cache.check_integrity(
+            [sequence.table for sequence in running if sequence.table is not None],
+            [sequence.table for sequence in warming if sequence.table is not None],
+        )
         assert all(sequence.table is not None for sequence in running)
-        assert all(sequence.table is None and not sequence.computed for sequence in waiting)
-        scheduled = {*running, *waiting}
-        assert len(scheduled) == len(running) + len(waiting)
+        assert all(not sequence.computed for sequence in [*waiting, *warming] if sequence.table is None)
+        assert all(sequence.table is None for sequence in waiting)
+        scheduled = {*running, *waiting, *warming}
+        assert len(scheduled) == len(running) + len(waiting) + len(warming)
         assert scheduled == set(self._sequences.values()), "a sequence is lost or was kept"
         assert not any(sequence.ended for sequence in scheduled)
+        assert all(sequence.warm for sequence in warming)
+        for queue in (running, waiting):
+            assert queue == sorted(queue, key=lambda sequence: sequence.arrival), "out of the order of arrival"
 
     def warm_up(self) -> None:
         """Run passes of some sizes, so that what is done once is done before the first request. Only when idle."""
@@ -144,7 +173,24 @@ class Engine:
             table = list(range(-(-rows // BLOCK_SIZE)))
             self.backend.forward(Batch([0] * rows, [SequenceSlice(0, rows, 0, table)], [rows - 1]))
 
-    def _check(self, request: GenerationRequest, prompt: list[int]) -> None:
+    def _receive(self, request: GenerationRequest | WarmRequest) -> tuple[int, list[int]]:
+        if request.id in self._sequences:
+            raise ValueError(f"sequence {request.id} is already running")
+        return time.monotonic_ns(), unpack_tokens(request.prompt)
+
+    def _start(self, sequence: Sequence, tokens: dict[str, list[int]]) -> None:
+        try:
+            self._check(tokens)
+        except _RefusedError as refused:
+            self._say(sequence, finished=self._end(sequence, "error", refused.code, str(refused)))
+            return
+        self._sequences[sequence.request.id] = sequence
+        self.scheduler.add(sequence)
+        self._end_warmed()
+
+    def _check(self, tokens: dict[str, list[int]]) -> None:
+        """Look at a request's tokens, by the name of where they came."""
+        prompt = tokens["prompt"]
         if not prompt:
             raise _RefusedError("invalid_parameter", "the prompt has no tokens")
         if len(prompt) >= self.max_sequence_tokens:
@@ -153,12 +199,8 @@ class Engine:
                 f"the prompt has {len(prompt)} tokens, but at most {self.max_sequence_tokens - 1} fit",
             )
         vocabulary = self.backend.config.vocab_size
-        for name, tokens in (
-            ("prompt", prompt),
-            ("draft", unpack_tokens(request.draft or b"")),
-            ("replay", unpack_tokens(request.replay or b"")),
-        ):
-            if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
+        for name, ids in tokens.items():
+            if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
                 raise _RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
 
     def _run(self, plan: list[Scheduled], should_abort: Callable[[], bool] | None) -> None:
@@ -168,6 +210,8 @@ class Engine:
 
         def given_up() -> bool:
             asked = should_abort is not None and should_abort()
+            if plan[0].sequence.warm and self.scheduler.busy:
+                return True
             return asked or all(item.sequence.ended for item in plan)
 
         try:
@@ -199,7 +243,11 @@ class Engine:
         sequence.forward_passes += 1
         if not item.samples:
             sequence.advance(item.rows, draft, 0, [])
-            self.cache.commit(sequence.table, sequence.tokens, sequence.computed)
+            self.cache.commit(sequence.table, sequence.tokens, sequence.computed, sequence.warm)
+            if sequence.warm:
+                self._counters.warm_computed_tokens += item.rows
+                if not sequence.remaining:
+                    self._say(sequence, finished=self._end(sequence, "stop"))
             return
         sequence.prefilled_ns = sequence.prefilled_ns or time.monotonic_ns()
         params, position = sequence.request.sampling, len(sequence.tokens)
@@ -251,11 +299,22 @@ class Engine:
         sequence.ended = True
         if self._sequences.pop(sequence.request.id, None) is not None:
             self.scheduler.remove(sequence)
-        self._counters.finished += 1
-        self._counters.cancelled += reason == "cancel"
-        self._counters.prompt_tokens += sequence.cached_tokens + sequence.computed_tokens
-        self._counters.cached_tokens += sequence.cached_tokens
+        if not sequence.warm:
+            self._counters.finished += 1
+            self._counters.cancelled += reason == "cancel"
+            self._counters.prompt_tokens += sequence.counted_tokens
+            self._counters.cached_tokens += sequence.cached_tokens
+            self._counters.warm_used_tokens += sequence.warmed_tokens
         return sequence.finished(reason, time.monotonic_ns(), code, message)
+
+    def _end_warmed(self) -> None:
+        """Say which warm requests the scheduler ended: there was nothing to compute for them, or no room."""
+        ended, self.scheduler.warming.ended = self.scheduler.warming.ended, []
+        for sequence, reason in ended:
+            sequence.ended = True
+            del self._sequences[sequence.request.id]
+            self._counters.warm_dropped += reason == "cancel"
+            self._say(sequence, finished=sequence.finished(reason, time.monotonic_ns()))
 
     def _say(self, sequence: Sequence, text: str = "", finished: Finished | None = None) -> None:
         tokens, sequence.unsent = sequence.unsent, []
@@ -272,6 +331,9 @@ class _Counters:
     accepted_tokens: int = 0
     finished: int = 0
     cancelled: int = 0
+    warm_computed_tokens: int = 0
+    warm_used_tokens: int = 0
+    warm_dropped: int = 0
 
 
 class _RefusedError(Exception):

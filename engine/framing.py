@@ -36,6 +36,9 @@ class FrameDecoder(Generic[_Message]):
 
         """
         buffer = self._buffer
+        if not buffer and len(data) - _HEADER == int.from_bytes(data[:_HEADER], "little"):
+            yield self._decode(memoryview(data)[_HEADER:])  # nearly always: one whole message, read where it lies
+            return
         buffer += data
         start = 0
         while len(buffer) - start >= _HEADER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent
+from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent, WarmRequest
 
 OnEvent = Callable[[SequenceEvent], None]
 
@@ -38,6 +38,14 @@ class EngineHandle(ABC):
 
         ``request.id`` must be unique among the handle's unfinished sequences (`next_id` gives one).
         """
+
+    @abstractmethod
+    def warm(self, request: WarmRequest, on_event: OnEvent) -> None:
+        """Prepare a prompt in idle time. ``on_event`` is called once, with ``finished`` set; ids as in `submit`."""
+
+    @abstractmethod
+    def pause(self, sequence: int, paused: bool) -> None:
+        """Stop computing for a sequence that `submit` started, or go on. Unknown and finished ones are ignored."""
 
     @abstractmethod
     def cancel(self, sequence: int) -> None:

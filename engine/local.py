@@ -26,10 +26,12 @@ from .messages import (
     FromEngine,
     GenerationRequest,
     ModelInfo,
+    PauseRequest,
     SequenceEvent,
     StartFailed,
     StepOutput,
     ToEngine,
+    WarmRequest,
 )
 from .options import EngineOptions
 
@@ -99,6 +101,18 @@ class LocalEngine(EngineHandle):
             ValueError: a sequence with this id is unfinished.
 
         """
+        self._begin(request, on_event)
+
+    def warm(self, request: WarmRequest, on_event: OnEvent) -> None:
+        """Prepare a prompt in idle time. See `EngineHandle.warm`.
+
+        Raises:
+            ValueError: a sequence with this id is unfinished.
+
+        """
+        self._begin(request, on_event)
+
+    def _begin(self, request: GenerationRequest | WarmRequest, on_event: OnEvent) -> None:
         if request.id in self._live:
             raise ValueError(f"sequence {request.id} is already running")
         if self._process is None:
@@ -111,8 +125,13 @@ class LocalEngine(EngineHandle):
         self._process.send(request)
 
     @staticmethod
-    def _refuse(request: GenerationRequest, on_event: OnEvent, why: str) -> None:
+    def _refuse(request: GenerationRequest | WarmRequest, on_event: OnEvent, why: str) -> None:
         asyncio.get_running_loop().call_soon(on_event, _unavailable(request.id, why))
+
+    def pause(self, sequence: int, paused: bool) -> None:
+        """Stop computing for a sequence, or go on; unknown and finished ones are ignored."""
+        if self._process is not None and sequence in self._live:
+            self._process.send(PauseRequest(sequence, paused))
 
     def cancel(self, sequence: int) -> None:
         """Free a sequence at once; unknown and finished ones are ignored."""

@@ -66,7 +66,27 @@ class CancelRequest(_Array, tag=2, frozen=True):
     id: int
 
 
-ToEngine = GenerationRequest | CancelRequest
+class WarmRequest(_Array, tag=3, frozen=True):
+    """Compute a prompt's keys and values into the prefix cache, in time that nobody else needs.
+
+    Its one event has ``finished`` set: reason "stop" when all is computed (full blocks are what the cache keeps),
+    "cancel" when it was cancelled or dropped because room or time went to requests, "error" when no request could
+    have this prompt. Its receipt is about full blocks alone.
+    """
+
+    id: int
+    prompt: bytes
+    salt: str = ""
+
+
+class PauseRequest(_Array, tag=4, frozen=True):
+    """Compute nothing more for a sequence, or go on with it. It keeps its blocks. Unknown ids are ignored."""
+
+    id: int
+    paused: bool
+
+
+ToEngine = GenerationRequest | CancelRequest | WarmRequest | PauseRequest
 
 
 class DraftCount(_Array, frozen=True):
@@ -99,6 +119,8 @@ class Finished(_Array, frozen=True):
     sent_ns: int = 0
     error_code: str = ""
     error: str = ""
+    warmed_tokens: int = 0
+    """Prompt tokens that warm work had computed and that no request had used before; not among ``cached_tokens``."""
 
 
 class SequenceEvent(_Array, frozen=True):
@@ -115,7 +137,7 @@ class EngineStats(_Array, frozen=True):
 
     running: int = 0
     waiting: int = 0
-    blocks_used: int = 0  # held by running sequences
+    blocks_used: int = 0  # held by running sequences and by warm requests that were begun
     blocks_cached: int = 0  # held by the prefix cache alone
     blocks_total: int = 0
     forward_passes: int = 0
@@ -126,6 +148,10 @@ class EngineStats(_Array, frozen=True):
     accepted_tokens: int = 0
     finished: int = 0
     cancelled: int = 0
+    warming: int = 0  # warm requests that have not ended
+    warm_computed_tokens: int = 0
+    warm_used_tokens: int = 0
+    warm_dropped: int = 0
 
 
 class StepOutput(_Array, tag=1, frozen=True):

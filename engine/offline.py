@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent
+from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent, WarmRequest
 from .options import EngineOptions
 
 
@@ -32,7 +32,7 @@ class OfflineEngine:
 
     @property
     def has_work(self) -> bool:
-        """Whether a step would do or say anything."""
+        """Whether a step would do or say anything. While all sequences are paused, it would not."""
         return self._engine.has_work
 
     @property
@@ -48,6 +48,19 @@ class OfflineEngine:
 
         """
         self._engine.add(request)
+
+    def warm(self, request: WarmRequest) -> None:
+        """Queue a prompt to be computed into the prefix cache; it has one event, with ``finished`` set.
+
+        Raises:
+            ValueError: a sequence with this id is running.
+
+        """
+        self._engine.warm(request)
+
+    def pause(self, sequence: int, paused: bool) -> None:
+        """Compute nothing more for a sequence, or go on with it; an unknown id is ignored."""
+        self._engine.pause(sequence, paused)
 
     def cancel(self, sequence: int) -> None:
         """End a sequence; an unknown id is ignored."""

@@ -1,8 +1,8 @@
 """The engine process: ``python -m warmline.engine.process FD OPTIONS``, started by `LocalEngine`.
 
 FD is a connected unix stream socket, OPTIONS an `EngineOptions` in JSON. One `ModelInfo` or `StartFailed` comes
-first, then one `StepOutput` per step, and one at least every half second as a sign of life. The process ends when
-the socket's other end closes, whatever it is doing.
+first, then one `StepOutput` per step, one between the layers of a pass when sequences ended there, and one at
+least every half second as a sign of life. The process ends when the socket's other end closes, whatever it is doing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ import msgspec
 
 from .errors import EngineError
 from .framing import FrameDecoder, encode_frame
-from .messages import CancelRequest, FromEngine, ModelInfo, SequenceEvent, StartFailed, StepOutput, ToEngine
+from .messages import (
+    CancelRequest,
+    FromEngine,
+    GenerationRequest,
+    ModelInfo,
+    PauseRequest,
+    SequenceEvent,
+    StartFailed,
+    StepOutput,
+    ToEngine,
+)
 from .options import EngineOptions
 
 if TYPE_CHECKING:
@@ -106,13 +116,18 @@ def serve(engine: Engine, link: GatewayLink) -> None:
             said = now
 
     def listen() -> bool:
-        """Also asked between the layers of a pass, so that a cancel need not wait for its end."""
+        """Also asked between the layers of a pass, so that a cancel and its event need not wait for its end."""
         for message in link.receive():
-            if isinstance(message, CancelRequest):
-                engine.cancel(message.id)
-            else:
-                engine.add(message)
-        say([])
+            match message:
+                case GenerationRequest():
+                    engine.add(message)
+                case CancelRequest():
+                    engine.cancel(message.id)
+                case PauseRequest():
+                    engine.pause(message.id, message.paused)
+                case _:
+                    engine.warm(message)
+        say(engine.take_events())
         return False
 
     while True:

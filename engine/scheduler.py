@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import insort
 from dataclasses import dataclass
+from itertools import count
+from operator import attrgetter
 
 from .batch import BLOCK_SIZE
 from .kv_cache import KVCache
 from .sequence import NO_DRAFT, Draft, Sequence
+from .warming import Warming
+
+_ARRIVAL = attrgetter("arrival")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +27,15 @@ class StepBudget:
     """Rows of prompts while nobody decodes."""
     prefill_beside_decode: int = 64
     """Rows of prompts while somebody decodes: what bounds the wait for the next token."""
+    warm: int = 64
+    """Rows of a warm request, in full blocks. Up to so many are lost when a request comes, and a layer of the pass
+    is what it waits for; but passes of fewer rows compute fewer tokens a second."""
+    warm_requests: int = 64
+    """Warm requests that are kept."""
 
     def __post_init__(self) -> None:
+        if self.warm < BLOCK_SIZE or self.warm % BLOCK_SIZE or self.warm_requests < 1:
+            raise ValueError(f"warm rows must be a multiple of {BLOCK_SIZE}, and a warm request must be kept")
         if min(self.decode, self.prefill, self.prefill_beside_decode) < self.sequences:
             raise ValueError("every running sequence needs at least a row of each budget")
 
@@ -43,61 +55,101 @@ class Scheduler:
     """Continuous batching without phases (as in vLLM v1): every sequence has ``computed`` chasing its tokens.
 
     Sequences start in the order of arrival, once there is room for all they know. When a running one finds no room
-    for its next token, the newest is put back to the head of the queue and computed again later; the oldest never
+    for its next token, the newest is put back to its place in the queue and computed again later; the oldest never
     is, so it always ends and everybody gets a turn.
+
+    A paused sequence keeps its place, and its blocks as long as nobody needs them: it is put back before any that
+    is not paused, also for one that waits to start. So the paused hold up nobody.
+
+    Warm requests have the passes in which no other has anything to compute, and give up their blocks first.
     """
 
     def __init__(self, cache: KVCache, budget: StepBudget | None = None) -> None:
         self.cache = cache
         self.budget = budget or StepBudget()
-        self.waiting: deque[Sequence] = deque()
-        self.running: list[Sequence] = []  # in the order they started
+        self.waiting: list[Sequence] = []  # this and the next in the order of arrival
+        self.running: list[Sequence] = []
+        self.warming = Warming(cache, self.budget.warm, self.budget.warm_requests)
+        self._arrivals = count(1)
+
+    @property
+    def busy(self) -> bool:
+        """Whether some request, not counting paused and warm ones, has something to compute."""
+        return not all(sequence.paused for sequence in self.running) or not all(
+            sequence.paused for sequence in self.waiting
+        )
 
     def add(self, sequence: Sequence) -> None:
         """Queue a sequence. Its tokens and ``max_tokens`` must fit the cache when it runs alone."""
+        if sequence.warm:
+            self.warming.add(sequence)
+            return
+        sequence.arrival = next(self._arrivals)
         self.waiting.append(sequence)
 
     def remove(self, sequence: Sequence) -> None:
         """Take a sequence out, whatever it is doing, and free its blocks."""
-        if sequence.table is None:
+        if sequence.warm:
+            self.warming.remove(sequence)
+        elif sequence.table is None:
             self.waiting.remove(sequence)
         else:
             self.running.remove(sequence)
             self._release(sequence)
 
     def schedule(self) -> list[Scheduled]:
-        """Plan the next pass: every running sequence has its part in it. Empty only if there is nothing to do."""
+        """Plan the next pass: every running sequence that is not paused has its part in it.
+
+        With no such sequence, the pass is that of a warm request. Empty only if there is nothing to do.
+        """
         self._admit()
-        for sequence in self.running:
+        # More than the budget allows may run where some were paused for a while: then the oldest go on.
+        active = [sequence for sequence in self.running if not sequence.paused][: self.budget.sequences]
+        for sequence in active:
             self._reuse(sequence)
-        decoding = [sequence for sequence in self.running if sequence.remaining == 1]
+        decoding = [sequence for sequence in active if sequence.remaining == 1]
         # The shortest first, each an even share of what is left: a short prompt does not wait for a long one.
         prefilling = sorted(
-            (sequence for sequence in self.running if sequence.remaining > 1),
+            (sequence for sequence in active if sequence.remaining > 1),
             key=lambda sequence: sequence.remaining,
         )
         plan: dict[Sequence, Scheduled] = {}
         self._share_out(plan, decoding, self.budget.decode)
         self._share_out(plan, prefilling, self.budget.prefill_beside_decode if decoding else self.budget.prefill)
-        return list(plan.values())
+        return list(plan.values()) or self._warm_pass()
+
+    def _warm_pass(self) -> list[Scheduled]:
+        chosen = self.warming.next(spare=len(self.running))
+        return [] if chosen is None else [Scheduled(*chosen, samples=False, draft=NO_DRAFT)]
 
     def _admit(self) -> None:
-        while self.waiting and len(self.running) < self.budget.sequences:
-            sequence = self.waiting[0]
-            table = sequence.table = self.cache.open(sequence.request.salt)
-            self.cache.match(table, sequence.tokens)
-            # Leave the others a block each to grow into, or the newcomer is soon put back.
-            if not self.cache.reserve(table, len(sequence.tokens), spare=len(self.running)):
-                self._release(sequence)
+        while sum(not sequence.paused for sequence in self.running) < self.budget.sequences:
+            sequence = next((sequence for sequence in self.waiting if not sequence.paused), None)
+            if sequence is None or not self._start(sequence):
                 return
-            self.running.append(self.waiting.popleft())
+
+    def _start(self, sequence: Sequence) -> bool:
+        """Begin with a sequence if there is room, or can be had from those that give way."""
+        table = sequence.table = self.cache.open(sequence.request.salt)
+        self.cache.match(table, sequence.tokens)
+        # Leave the others a block each to grow into, or the newcomer is soon put back.
+        growing = sum(not sequence.paused for sequence in self.running)
+        while not self.cache.reserve(table, len(sequence.tokens), spare=growing):
+            if not self._give_way():
+                self._release(sequence)
+                return False
+        self.waiting.remove(sequence)
+        insort(self.running, sequence, key=_ARRIVAL)
+        return True
 
     def _reuse(self, sequence: Sequence) -> None:
         """Take over what the tree holds by now of a prompt, unless it is in the middle of a block."""
         table = sequence.table
         assert table is not None
         if sequence.remaining > 1 and sequence.computed <= table.shared * BLOCK_SIZE:
-            sequence.reuse(self.cache.match(table, sequence.tokens))
+            known = sequence.computed // BLOCK_SIZE
+            tokens = self.cache.match(table, sequence.tokens)
+            sequence.reuse(tokens, self.cache.use(table, known))
 
     def _share_out(self, plan: dict[Sequence, Scheduled], sequences: list[Sequence], budget: int) -> None:
         for index, sequence in enumerate(sequences):
@@ -115,11 +167,25 @@ class Scheduler:
         while sequence.table is not None:
             if self.cache.reserve(sequence.table, sequence.computed + rows):
                 return True
-            newest = self.running.pop()
-            plan.pop(newest, None)
-            self._release(newest)
-            self.waiting.appendleft(newest)
+            if not self._give_way():
+                newest = self.running[-1]
+                plan.pop(newest, None)
+                self._put_back(newest)
         return False
+
+    def _give_way(self) -> bool:
+        """Free what those hold who are not computing: the oldest warm request, or else the newest paused sequence."""
+        if self.warming.give_way():
+            return True
+        paused = next((sequence for sequence in reversed(self.running) if sequence.paused), None)
+        if paused is not None:
+            self._put_back(paused)
+        return paused is not None
+
+    def _put_back(self, sequence: Sequence) -> None:
+        self.running.remove(sequence)
+        self._release(sequence)
+        insort(self.waiting, sequence, key=_ARRIVAL)
 
     def _draft(self, sequence: Sequence, limit: int) -> Draft:
         """A draft if there is room for it without putting anybody back."""

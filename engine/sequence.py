@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .batch import BLOCK_SIZE
 from .detokenizer import Detokenizer
 from .kv_cache import BlockTable
-from .messages import DraftCount, Finished, FinishReason, GenerationRequest, unpack_tokens
+from .messages import (
+    DraftCount,
+    Finished,
+    FinishReason,
+    GenerationRequest,
+    SamplingParams,
+    WarmRequest,
+    unpack_tokens,
+)
 from .speculation.drafter import Drafter
 from .speculation.edit_cursor import EditCursor
 from .speculation.length import DraftLength
@@ -47,10 +57,16 @@ class Sequence:
     computed: int = 0
     unsent: list[int] = field(default_factory=list)
     """Emitted tokens whose text is still held back."""
+    warm: bool = False
+    """Computed for the cache alone; nothing is sampled."""
+    paused: bool = False
+    arrival: int = 0
+    """Its place among all requests, by which those that wait and run are ordered."""
     ended: bool = False
 
     # The receipt. Prompt tokens that are computed again after a preemption are not counted again.
     cached_tokens: int = 0
+    warmed_tokens: int = 0
     computed_tokens: int = 0
     forward_passes: int = 0
     drafts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -73,9 +89,18 @@ class Sequence:
             replay=unpack_tokens(request.replay) if request.replay is not None else None,
         )
 
+    @classmethod
+    def create_warm(cls, request: WarmRequest, prompt: list[int], received_ns: int) -> Sequence:
+        """The full blocks of a prompt, to be computed for the cache: it keeps no others."""
+        tokens = prompt[: len(prompt) // BLOCK_SIZE * BLOCK_SIZE]
+        nothing = GenerationRequest(request.id, b"", SamplingParams(max_tokens=0), request.salt)
+        sequence = cls.create(nothing, tokens, 0, received_ns)
+        sequence.warm = True
+        return sequence
+
     @property
     def remaining(self) -> int:
-        """Known tokens that are still to be computed, at least 1."""
+        """Known tokens that are still to be computed: at least 1, but for a warm one that is done."""
         return len(self.tokens) - self.computed
 
     @property
@@ -97,9 +122,15 @@ class Sequence:
         index = self.output_tokens + ahead
         return self.replay[index] if index < len(self.replay) else END_OF_REPLAY
 
-    def reuse(self, tokens: int) -> None:
-        """The first ``tokens`` were found in the cache."""
-        self.cached_tokens += self._new_prompt_tokens(tokens)
+    def reuse(self, tokens: int, warmed: Iterable[int] = ()) -> None:
+        """The first ``tokens`` were found in the cache; the blocks ``warmed`` among them nobody had used before."""
+        counted, new = self.counted_tokens, self._new_prompt_tokens(tokens)
+        ahead = 0
+        for block in warmed:
+            end = min((block + 1) * BLOCK_SIZE, self.prompt_tokens)
+            ahead += max(0, end - max(block * BLOCK_SIZE, counted))
+        self.warmed_tokens += ahead
+        self.cached_tokens += new - ahead
         self.computed = tokens
 
     def advance(self, rows: int, draft: Draft, accepted: int, emitted: list[int]) -> None:
@@ -115,8 +146,13 @@ class Sequence:
         if self.drafter is not None and emitted:
             self.drafter.observe(emitted)
 
+    @property
+    def counted_tokens(self) -> int:
+        """Prompt tokens that the receipt accounts for by now."""
+        return self.warmed_tokens + self.cached_tokens + self.computed_tokens
+
     def _new_prompt_tokens(self, upto: int) -> int:
-        return max(0, min(upto, self.prompt_tokens) - self.cached_tokens - self.computed_tokens)
+        return max(0, min(upto, self.prompt_tokens) - self.counted_tokens)
 
     def finished(self, reason: FinishReason, sent_ns: int, error_code: str = "", error: str = "") -> Finished:
         """The receipt. Stages that were not reached took no time."""
@@ -139,4 +175,5 @@ class Sequence:
             sent_ns=sent_ns,
             error_code=error_code,
             error=error,
+            warmed_tokens=self.warmed_tokens,
         )

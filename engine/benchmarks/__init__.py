@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..options import EngineOptions
+from .recording import PLAYER_COMMAND, PlayerReadings, recorded_tokens
+
+__all__ = ["PLAYER_COMMAND", "PlayerReadings", "recorded_tokens", "run_engine_benchmark"]
 
 
 def run_engine_benchmark(options: EngineOptions, json_file: Path | None = None, repeats: int = 15) -> None:

@@ -11,25 +11,10 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from ..errors import ModelError
 from .gguf_file import GgufFile
 from .tokenizer import SpecialTokens
+from .word_ends import PRE_TOKENIZERS
 
 # Token types in tokenizer.ggml.token_type.
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
-
-WORDS: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-WORDS_LLAMA3: Final = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
-    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-WORDS_QWEN2: Final = WORDS_LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
-
-PRE_TOKENIZERS: Final[dict[str, tuple[str, ...]]] = {
-    "default": (r"[\p{P}\$\+<=>\^~\|]+", WORDS, r"\p{N}+", r"[0-9][0-9][0-9]"),
-    **dict.fromkeys(("gpt-2", "phi-2", "olmo", "mpt"), (WORDS,)),
-    **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell"), (r"\p{N}", WORDS)),
-    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (WORDS_LLAMA3,)),
-    **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), (WORDS_QWEN2,)),
-}
-"""The expressions that cut text into words, one after the other, by `tokenizer.ggml.pre`."""
 
 KEEPS_WHOLE_WORDS: Final = frozenset({"llama-bpe", "llama3", "llama-v3"})
 """Where a word that is in the vocabulary is one token, whatever the merges say."""

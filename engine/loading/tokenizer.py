@@ -10,6 +10,7 @@ from typing import Final
 import tokenizers
 
 from ..errors import ModelError
+from .word_ends import word_ends
 
 
 def _byte_level_alphabet() -> dict[str, int]:
@@ -25,7 +26,7 @@ METASPACE: Final = "\u2581"
 END_TOKENS: Final = frozenset({
     "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|eot|>", "<EOT>",
     "<end_of_turn>", "</s>", "<｜end▁of▁sentence｜>", "<|file_sep|>", "<|repo_name|>", "<|fim_pad|>",
-    "<file_sep>", "<repo_name>", "<fim_pad>",
+    "<file_sep>", "<repo_name>", "<fim_pad>", "\u2581<EOT>",
 })  # fmt: skip
 """Special tokens that end an answer whatever the model's files say: ends of turns, and starts of another file."""
 
@@ -53,6 +54,8 @@ class Tokenizer:
         special_ids: tokens that stand for no text; document text never becomes one of them.
         chat_template: the model's Jinja template.
         bos_token, eos_token: as text, for chat templates ("" where there is none).
+        word_ends: the characters before which text can be cut after an ASCII letter or digit, so that its tokens are
+            those of the two parts ("" where that isn't known, see `word_ends`).
 
     """
 
@@ -82,6 +85,7 @@ class Tokenizer:
         self.bos_token = "" if self.bos_id is None else tokenizer.id_to_token(self.bos_id) or ""
         self.eos_token = special.eos_token
         self.chat_template = special.chat_template
+        self.word_ends = word_ends(tokenizer)
 
     def encode(self, text: str) -> list[int]:
         """Tokens of document text: the text of a special token is text like any other, and no BOS is added."""

@@ -250,6 +250,73 @@ def test_a_pass_is_given_up_when_all_its_sequences_are_cancelled(fake):
     engine.check_integrity()
 
 
+def test_a_cancel_in_a_pass_of_others_is_told_in_that_pass(fake):
+    """Its blocks are free and its event can be said before the next layer, though the pass goes on."""
+    engine = Engine(fake.FakeBackend(layers=30), fake.FakeTokenizer())
+    engine.add(request(1, letters(40)))
+    engine.add(request(2, letters(40, start=20)))
+    seen = []
+
+    def cancel_second():
+        if not seen:
+            before = engine.stats().blocks_used
+            engine.cancel(2)
+            seen.append((before, engine.stats().blocks_used, engine.take_events(), list(engine.backend.passes)))
+        return False
+
+    later = engine.step(cancel_second)
+    before, after, (event,), passes = seen[0]
+    assert (before, after, event.id, event.finished.reason, passes) == (6, 3, 2, "cancel", [])
+    assert [event.id for event in later] == [1]
+
+
+@pytest.mark.parametrize("steps", [0, 2, 12])
+def test_a_paused_sequence_rests_and_goes_on(fake, run, collected, steps):
+    """Queued, in prefill and in decode: nothing is computed for it or left to do, and its tokens are the same."""
+    expected = run(Engine(fake.FakeBackend(), fake.FakeTokenizer()), request())[1]
+    engine, result = Engine(fake.FakeBackend(), fake.FakeTokenizer(), SMALL), collected()
+    engine.add(request())
+    for _ in range(steps):
+        for event in engine.step():
+            result(event)
+    engine.pause(1, True)
+    engine.pause(99, True)
+    stats = engine.stats()
+    assert not engine.has_work
+    assert engine.step() == [] and engine.stats() == stats
+    engine.check_integrity()
+    engine.pause(1, False)
+    while engine.has_work:
+        for event in engine.step():
+            result(event)
+    assert (result.tokens, result.text) == (expected.tokens, expected.text)
+    assert result.finished.forward_passes == len(expected.tokens) + 4
+
+
+@pytest.mark.parametrize("steps", [0, 2, 12])
+def test_a_paused_sequence_is_cancelled_as_any(fake, steps):
+    """It ends with its one event, without going on before."""
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer(), SMALL)
+    engine.add(request())
+    for _ in range(steps):
+        engine.step()
+    engine.pause(1, True)
+    engine.cancel(1)
+    assert engine.has_work and engine.stats().blocks_used == 0
+    (event,) = engine.step()
+    assert event.finished.reason == "cancel" and not engine.has_work
+
+
+def test_a_sequence_paused_in_a_pass_rests_from_the_next_on(engine):
+    """What the pass under way computes still comes; the others go on without it."""
+    engine.add(request(1, replay=letters(20)))
+    engine.add(request(2, letters(30), replay=letters(20)))
+    engine.step(lambda: engine.pause(1, True))
+    events = [event for _ in range(5) for event in engine.step()]
+    assert {event.id for event in events} == {2}
+    assert next(seq for seq in engine.scheduler.running if seq.paused).output_tokens == 1
+
+
 def test_nothing_of_an_aborted_pass_counts(fake, run):
     """After an abort the sequence goes on as if the pass had not been, drafts and all."""
     expected = run(Engine(fake.FakeBackend(), fake.FakeTokenizer()), request())[1]

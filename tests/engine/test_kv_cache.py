@@ -15,12 +15,12 @@ def blocks_of(*values):
     return [value for value in values for _ in range(BLOCK_SIZE)]
 
 
-def fill(cache, tokens, salt=""):
+def fill(cache, tokens, salt="", warm=False):
     """Compute all tokens in a new table; they stay referenced until it is released."""
     table = cache.open(salt)
     cache.match(table, tokens)
     assert cache.reserve(table, len(tokens))
-    cache.commit(table, tokens, len(tokens))
+    cache.commit(table, tokens, len(tokens), warm)
     return table
 
 
@@ -41,6 +41,43 @@ def test_the_last_token_is_always_computed():
     again = cache.open("")
     assert cache.match(again, blocks_of(1, 2)) == BLOCK_SIZE
     cache.check_integrity([table, again])
+
+
+def test_who_wants_no_logits_shares_the_last_block_too():
+    """A prompt that is only to be cached has nothing left to compute."""
+    cache = KVCache(8)
+    table = fill(cache, blocks_of(1, 2))
+    again = cache.open("")
+    assert cache.match(again, [*blocks_of(1, 2), 3], logits=False) == 2 * BLOCK_SIZE
+    cache.check_integrity([table, again])
+
+
+def test_warmed_blocks_are_told_once():
+    """The first request learns which of its blocks warm work computed; for the next they are like others."""
+    cache = KVCache(8)
+    cache.release(fill(cache, blocks_of(1)))
+    warm = fill(cache, blocks_of(1, 2, 3, 4), warm=True)
+    cache.check_integrity([], [warm])
+    table, again = cache.open(""), cache.open("")
+    cache.match(table, [*blocks_of(1, 2, 3), 9])
+    assert cache.use(table, 0) == [2, 1]
+    cache.match(again, [*blocks_of(1, 2, 3, 4), 9])
+    assert cache.use(again, 0) == [3]
+    cache.check_integrity([table, again], [warm])
+
+
+def test_what_a_request_computed_itself_is_not_warmed():
+    """Where both computed a block at the same time, the request had nothing of the warm work, and used the block."""
+    cache = KVCache(8)
+    request, warm = cache.open(""), cache.open("")
+    for table in (request, warm):
+        assert cache.reserve(table, BLOCK_SIZE)
+    cache.commit(warm, blocks_of(1), BLOCK_SIZE, warm=True)
+    cache.commit(request, blocks_of(1), BLOCK_SIZE)
+    cache.check_integrity([request], [warm])
+    other = cache.open("")
+    cache.match(other, [*blocks_of(1), 9])
+    assert cache.use(other, 0) == []
 
 
 def test_salts_do_not_share():
@@ -150,6 +187,8 @@ def test_using_a_prefix_often_does_not_grow_the_eviction_queue():
         lambda cache, table: table.blocks.reverse(),
         lambda cache, table: table.node.parent.children.clear(),
         lambda cache, table: setattr(cache, "_unreferenced", 1),
+        lambda cache, table: setattr(table.node, "warmed", True),
+        lambda cache, table: setattr(table.node.parent, "warmed", True),
     ],
 )
 def test_the_integrity_check_sees_damage(spoil):
@@ -172,31 +211,60 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = KVCache(self.BLOCKS)
         self.tables = []
         self.contents: dict[int, list[int]] = {}
+        self.unused: set[tuple] = set()  # what warm work computed, unless evicted since
+
+    @staticmethod
+    def name(salt, tokens, index):
+        return (salt, *tokens[: (index + 1) * BLOCK_SIZE])
+
+    def used(self, table, salt, tokens):
+        """The blocks that count as warmed for a new request; each must be warm work's, and all that are must be."""
+        found = self.cache.use(table, 0)
+        assert {self.name(salt, tokens, index) for index in found} == self.unused & {
+            self.name(salt, tokens, index) for index in range(table.shared)
+        }
+        return found
 
     @rule(
         values=st.lists(st.integers(0, 1), min_size=1, max_size=4),
         salt=st.sampled_from("ab"),
         extra=st.integers(1, 3),
+        warm=st.booleans(),
     )
-    def open(self, values, salt, extra):
+    def open(self, values, salt, extra, warm):
         tokens = [*blocks_of(*values), *[7] * extra]
         table = self.cache.open(salt)
         matched = self.cache.match(table, tokens)
         for index in range(matched // BLOCK_SIZE):
             assert self.contents[table.blocks[index]] == [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
         if self.cache.reserve(table, len(tokens)):
-            self.tables.append((table, tokens, salt))
+            if not warm:
+                self.unused -= {self.name(salt, tokens, index) for index in self.used(table, salt, tokens)}
+            self.tables.append((table, tokens, salt, warm))
         else:
             self.cache.release(table)
+
+    def holds(self, salt, tokens, index):
+        """Whether the tree holds a block by now."""
+        probe = self.cache.open(salt)
+        try:
+            return self.cache.match(probe, tokens[: (index + 1) * BLOCK_SIZE], logits=False) > index * BLOCK_SIZE
+        finally:
+            self.cache.release(probe)
 
     @precondition(lambda self: self.tables)
     @rule(data=st.data())
     def compute(self, data):
-        table, tokens, salt = data.draw(st.sampled_from(self.tables))
+        table, tokens, salt, warm = data.draw(st.sampled_from(self.tables))
         computed = data.draw(st.integers(table.shared * BLOCK_SIZE, len(tokens)))
         for index in range(table.shared, computed // BLOCK_SIZE):
-            self.contents[table.blocks[index]] = [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
-        self.cache.commit(table, tokens, computed)
+            name, held = self.name(salt, tokens, index), self.holds(salt, tokens, index)
+            self.contents[table.blocks[index]] = [*name]
+            if warm and not held:
+                self.unused.add(name)
+            elif not warm:
+                self.unused.discard(name)
+        self.cache.commit(table, tokens, computed, warm)
         for index in range(table.shared):
             assert self.contents[table.blocks[index]] == [salt, *tokens[: (index + 1) * BLOCK_SIZE]]
 
@@ -209,7 +277,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     @invariant()
     def sound(self):
-        self.cache.check_integrity([table for table, _, _ in self.tables])
+        self.cache.check_integrity(*([table for table, *_, warm in self.tables if warm == w] for w in (False, True)))
 
 
 CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -18,6 +18,7 @@ from warmline.engine import (
     GenerationRequest,
     LocalEngine,
     SamplingParams,
+    WarmRequest,
     local,
     pack_tokens,
 )
@@ -58,6 +59,13 @@ def submit(engine, count=30, prompt=(9, 8, 7)):
     replay = pack_tokens([10 + i % 50 for i in range(count)])
     request = GenerationRequest(id_, pack_tokens(list(prompt)), SamplingParams(max_tokens=count), replay=replay)
     engine.submit(request, stream)
+    return stream, id_
+
+
+def warm(engine, prompt):
+    """Have a prompt warmed; gives its stream and its id."""
+    stream, id_ = Stream(), engine.next_id()
+    engine.warm(WarmRequest(id_, pack_tokens(list(prompt))), stream)
     return stream, id_
 
 
@@ -134,12 +142,46 @@ async def test_a_cancel_frees_each_state(engine):
     assert (engine.stats.running, engine.stats.waiting, engine.stats.cancelled) == (0, 0, 3)
 
 
+async def test_a_warmed_prompt_makes_its_request_cheap(engine):
+    """Warm requests end with one event each, done or cancelled; the receipt of the request says what it found."""
+    done, _ = warm(engine, range(2, 52))
+    assert (await done.finished()).reason == "stop"
+    stream, id_ = submit(engine, 3, prompt=range(2, 52))
+    long, long_id = warm(engine, [9] * 10_000)
+    with pytest.raises(ValueError, match="already running"):
+        engine.warm(WarmRequest(id_, pack_tokens([9])), long)
+    finished = await stream.finished()
+    assert (finished.warmed_tokens, finished.cached_tokens, finished.computed_tokens) == (48, 0, 2)
+    assert not long.events
+    engine.cancel(long_id)
+    assert (await long.finished()).reason == "cancel"
+    assert [event.text for event in (*done.events, *long.events)] == ["", ""]
+    await until(lambda: engine.stats.warming == 0)
+    assert engine.stats.warm_used_tokens == 48
+
+
+async def test_a_paused_sequence_lets_others_pass(engine):
+    """Nothing more comes of it while others are served; afterwards it goes on to its whole end."""
+    stream, id_ = submit(engine, 40)
+    await stream.first.wait()
+    engine.pause(id_, True)
+    assert (await submit(engine, 3)[0].finished()).reason == "length"
+    count = len(stream.events)
+    assert (await submit(engine, 5)[0].finished()).reason == "length"
+    assert len(stream.events) == count < 40
+    engine.pause(id_, False)
+    assert (await stream.finished()).output_tokens == len(stream.text) == 40
+    engine.pause(id_, True)
+    engine.pause(12345, True)
+
+
 async def test_a_killed_process_ends_every_sequence_once_and_comes_back(engine, monkeypatch):
     """Running and later sequences get engine_unavailable; it tries until it can be started, then serves again."""
     monkeypatch.setattr("warmline.engine.local._FIRST_BACKOFF", 0.05)
     command, engine._command = engine._command, (sys.executable, "-c", "raise SystemExit(3)")
     streams = [submit(engine, 1000)[0] for _ in range(2)]
     await streams[0].first.wait()
+    streams.append(warm(engine, [9] * 100)[0])
     dead = engine.pid
     os.kill(dead, signal.SIGKILL)
     for stream in streams:
@@ -147,10 +189,12 @@ async def test_a_killed_process_ends_every_sequence_once_and_comes_back(engine, 
         assert (finished.reason, finished.error_code) == ("error", "engine_unavailable")
     assert engine.heartbeat_age == math.inf
     await asyncio.sleep(0.3)
-    meanwhile, id_ = submit(engine)
-    assert not meanwhile.events, "called from within submit"
-    engine.cancel(id_)
-    assert (await meanwhile.finished()).error_code == "engine_unavailable"
+    for begin in (lambda: submit(engine), lambda: warm(engine, [9] * 100)):
+        meanwhile, id_ = begin()
+        assert not meanwhile.events, "called from within submit"
+        engine.pause(id_, True)
+        engine.cancel(id_)
+        assert (await meanwhile.finished()).error_code == "engine_unavailable"
     assert is_gone(dead)
     engine._command = command
     await until(lambda: engine.heartbeat_age < math.inf)
@@ -263,11 +307,14 @@ async def test_closing_kills_a_silent_process_at_once(engine, monkeypatch):
 
 async def test_closing_ends_what_runs(engine):
     """Sequences that are running when the engine is closed get their last event; later ones do too."""
-    stream, _ = submit(engine, 1000)
+    stream, id_ = submit(engine, 1000)
     await stream.first.wait()
+    engine.pause(id_, True)
+    warming, _ = warm(engine, [9] * 10_000)
     pid = engine.pid
     await engine.close()
     assert (await stream.finished()).error_code == "engine_unavailable"
+    assert (await warming.finished()).error_code == "engine_unavailable"
     assert (await submit(engine)[0].finished()).error_code == "engine_unavailable"
     assert is_gone(pid)
 

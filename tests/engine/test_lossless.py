@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.backends import create_backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
@@ -38,12 +38,12 @@ def plain(fake, request, prompt):
 
 
 @st.composite
-def workloads(draw):
-    """Requests whose prompts share beginnings, with drafts that are right, partly right or wrong."""
-    stem = draw(st.lists(st.integers(2, 63), min_size=1, max_size=60))
+def workloads(draw, least=1):
+    """Requests whose prompts share beginnings of so many tokens at least; drafts are right, partly right or wrong."""
+    stem = draw(st.lists(st.integers(2, 63), min_size=least, max_size=60))
     requests = []
     for id_ in range(draw(st.integers(1, 6))):
-        prompt = stem[: draw(st.integers(1, len(stem)))] + draw(st.lists(st.integers(2, 63), max_size=6))
+        prompt = stem[: draw(st.integers(least, len(stem)))] + draw(st.lists(st.integers(2, 63), max_size=6))
         sampling = SamplingParams(
             max_tokens=draw(st.integers(1, 50)),
             temperature=draw(st.sampled_from([0.0, 0.8])),
@@ -88,6 +88,139 @@ def check_lossless(fake, run, draw):
 def test_tokens_depend_on_the_request_alone(fake, run, data):
     """Drafts, company, memory, chunk sizes, cache and preemption change no token, greedy or sampled."""
     check_lossless(fake, run, data.draw)
+
+
+class Disturbed:
+    """An engine whose requests are disturbed at random, between its steps and between the layers of its passes.
+
+    The driver of the property below: it draws what happens, and checks each plan, each event and each receipt.
+    """
+
+    def __init__(self, fake, workload, expected, draw, collected) -> None:
+        self.draw, self.expected = draw, expected
+        longest = max(len(prompt) + request.sampling.max_tokens for request, prompt in workload)
+        blocks = -(-longest // BLOCK_SIZE) + draw(st.sampled_from([0, 2, 40]))
+        sequences = draw(st.integers(1, 3))
+        budget = StepBudget(
+            sequences,
+            decode=draw(st.integers(3, 20)),
+            prefill=draw(st.integers(3, 40)),
+            prefill_beside_decode=3,
+            warm=draw(st.sampled_from([16, 64])),
+            warm_requests=2,
+        )
+        self.engine = Engine(fake.FakeBackend(blocks, layers=2), fake.FakeTokenizer(), budget)
+        self.schedule, self.engine.scheduler.schedule = self.engine.scheduler.schedule, self.checked_schedule
+        self.pending = [with_draft(draw, request, expected[request.id]) for request, _ in workload]
+        self.workload = workload
+        self.results, self.collected = {}, collected
+        self.cancelled = set()
+        self.ops = draw(st.integers(0, 40))
+
+    def checked_schedule(self):
+        """A pass is of requests, of all that may have a part, or of one warm request when nobody else wants it."""
+        plan = self.schedule()
+        scheduler = self.engine.scheduler
+        if any(item.sequence.warm for item in plan):
+            assert len(plan) == 1 and not scheduler.busy
+        else:
+            active = [sequence for sequence in scheduler.running if not sequence.paused]
+            assert [item.sequence for item in plan if item.sequence.paused] == []
+            assert {item.sequence for item in plan} == {*active[: scheduler.budget.sequences]}
+            assert bool(plan) == scheduler.busy
+        return plan
+
+    def disturb(self) -> None:
+        """Something happens, or nothing."""
+        if self.ops == 0:
+            return
+        self.ops -= 1
+        self.take(self.engine.take_events())
+        live = [id_ for id_ in self.results if self.results[id_].finished is None]
+        what = self.draw(
+            st.sampled_from(["nothing", "add", "warm", "warm", "pause", "pause all", "resume", "cancel"])
+        )
+        if what == "add" and self.pending:
+            request = self.pending.pop(0)
+            self.results[request.id] = self.collected()
+            self.engine.add(request)
+        elif what == "warm":
+            (request, prompt), id_ = self.draw(st.sampled_from(self.workload)), 1000 + self.ops
+            tokens = [*prompt, *self.expected[request.id], *self.draw(st.lists(st.integers(2, 5), max_size=40))]
+            self.results[id_] = self.collected()
+            self.engine.warm(WarmRequest(id_, pack_tokens(tokens), request.salt))
+        elif what == "pause all":
+            for id_ in live:
+                self.engine.pause(id_, True)
+        elif what in ("pause", "resume") and live:
+            self.engine.pause(self.draw(st.sampled_from(live)), what == "pause")
+        elif what == "cancel" and live and self.draw(st.integers(0, 2)) == 0:
+            id_ = self.draw(st.sampled_from(live))
+            self.cancelled.add(id_)
+            self.engine.cancel(id_)
+
+    def step(self) -> None:
+        """One step with things happening in it."""
+
+        def between_layers() -> bool:
+            if self.draw(st.integers(0, 4)) == 0:
+                self.disturb()
+            return False
+
+        self.take(self.engine.step(between_layers))
+        self.engine.check_integrity()
+
+    def take(self, events) -> None:
+        for event in events:
+            self.results[event.id](event)
+
+    def run(self) -> None:
+        """To the end: when nothing disturbs any more, everybody goes on and ends in bounded time."""
+        while self.ops:
+            self.disturb()
+            for _ in range(self.draw(st.integers(1, 4))):
+                self.step()
+        for request in self.pending:
+            self.results[request.id] = self.collected()
+            self.engine.add(request)
+        for id_ in self.results:
+            self.engine.pause(id_, False)
+        for _ in range(60 * len(self.results) + 400):
+            if not self.engine.has_work:
+                break
+            self.step()
+        assert self.engine.stats().blocks_used == 0
+
+    def check(self) -> None:
+        """One end each; whole outputs are those of a run alone, and cut ones begin like them; receipts add up."""
+        for id_, result in self.results.items():
+            finished = result.finished
+            assert finished is not None, "starved"
+            assert finished.reason == "cancel" or id_ not in self.cancelled
+            parts = finished.warmed_tokens + finished.cached_tokens + finished.computed_tokens
+            if finished.reason == "cancel":
+                assert id_ in self.cancelled or id_ not in self.expected
+                assert parts <= finished.prompt_tokens
+                assert result.tokens == self.expected.get(id_, [])[: len(result.tokens)]
+            elif id_ in self.expected:
+                assert result.tokens == self.expected[id_]
+                assert parts == finished.prompt_tokens and finished.computed_tokens > 0
+            else:
+                assert (finished.reason, result.tokens, parts) in (
+                    ("stop", [], finished.prompt_tokens),
+                    ("error", [], 0),  # longer than anything that could run
+                )
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_warm_work_pauses_and_cancels_change_no_token(fake, collected, data):
+    """Whatever happens when, each request has its own tokens, an exact receipt, one end and its turn."""
+    workload = data.draw(workloads(least=30))
+    expected = {request.id: plain(fake, request, prompt) for request, prompt in workload}
+    disturbed = Disturbed(fake, workload, expected, data.draw, collected)
+    disturbed.run()
+    disturbed.check()
 
 
 def accepting_everything(draft, target):
@@ -171,7 +304,7 @@ def requests_for(prompts, temperature, drafts=None):
 
 
 def check_backend(make_backend, tokenizer, run, prompts, temperature, budgets=BUDGETS):
-    """Alone and undrafted, then together and drafted in several engines, then from the cache: the same tokens."""
+    """Alone and undrafted, together and drafted in several engines, from the cache, from a warmed cache: the same."""
     alone = {}
     for request in requests_for(prompts, temperature):
         alone.update(run(Engine(make_backend(), tokenizer), request))
@@ -183,6 +316,14 @@ def check_backend(make_backend, tokenizer, run, prompts, temperature, budgets=BU
         for _ in ("empty cache", "filled cache"):
             results = run(engine, *requests_for(prompts, temperature, drafts))
             assert {id_: result.tokens for id_, result in results.items()} == expected
+    warmed = Engine(make_backend(), tokenizer)
+    for id_, prompt in enumerate(prompts):
+        warmed.warm(WarmRequest(id_, pack_tokens(prompt)))
+    while warmed.has_work:
+        warmed.step()
+    results = run(warmed, *requests_for(prompts, temperature, drafts))
+    assert {id_: result.tokens for id_, result in results.items()} == expected
+    assert warmed.stats().warm_used_tokens > 0
     assert engine.stats().accepted_tokens > sum(map(len, expected.values())) / 2
     assert engine.stats().cached_tokens > 0
 

@@ -6,7 +6,15 @@ import math
 
 import pytest
 import torch
-from warmline.engine import EngineError, EngineOptions, GenerationRequest, OfflineEngine, SamplingParams, pack_tokens
+from warmline.engine import (
+    EngineError,
+    EngineOptions,
+    GenerationRequest,
+    OfflineEngine,
+    SamplingParams,
+    WarmRequest,
+    pack_tokens,
+)
 from warmline.engine.backends import create_backend
 from warmline.engine.batch import Batch, SequenceSlice
 from warmline.engine.kv_cache import KVCache
@@ -61,6 +69,19 @@ def test_the_prompt_that_is_cached_is_not_computed_again(options) -> None:
     assert engine.log_probabilities(PROMPT, ANSWER, "a") == cold
     assert engine.log_probabilities(PROMPT, ANSWER, "b") == cold
     assert rows == [len(PROMPT) + len(ANSWER) - 1 - 32, len(PROMPT) + len(ANSWER) - 1]
+
+
+def test_a_prompt_is_warmed_and_a_sequence_paused(options) -> None:
+    """As in the engine process, in the caller's steps."""
+    engine = OfflineEngine(options)
+    engine.warm(WarmRequest(1, pack_tokens(PROMPT)))
+    assert [event.finished.reason for event in engine.step()] == ["stop"]
+    engine.submit(GenerationRequest(2, pack_tokens(PROMPT), SamplingParams(max_tokens=1)))
+    engine.pause(2, True)
+    assert not engine.has_work
+    engine.pause(2, False)
+    (event,) = [event for event in engine.step() if event.finished]
+    assert (event.finished.warmed_tokens, event.finished.computed_tokens) == (32, 8)
 
 
 def test_greedy_tokens_are_the_likeliest(options) -> None:

@@ -16,12 +16,16 @@ from warmline.engine import (
     EngineOptions,
     GenerationRequest,
     ModelInfo,
+    PauseRequest,
     SamplingParams,
+    WarmRequest,
     pack_tokens,
     unpack_tokens,
 )
+from warmline.engine.core import Engine
 from warmline.engine.framing import FrameDecoder, encode_frame
 from warmline.engine.messages import FromEngine, StartFailed
+from warmline.engine.process import serve
 
 DEADLINE = 60.0
 
@@ -160,6 +164,73 @@ def test_a_cancel_does_not_wait_for_the_end_of_a_pass(start):
     assert (finished.reason, finished.output_tokens) == ("cancel", 0)
     gateway.send(replayed(2, 1))
     gateway.until_finished(2)
+
+
+def test_a_cancel_is_told_before_the_pass_of_others_ends(start):
+    """The cancelled one's end comes by itself, with its blocks free, and not with what the pass brings."""
+    gateway = start("slow", tokens=20_000)
+    gateway.receive()
+    gateway.send(replayed(1, 60))
+    while gateway.receive().stats.forward_passes < 3:
+        pass
+    gateway.send(replayed(2, 5, prompt=[9] * 10_000))
+    while gateway.receive().stats.running != 2:
+        pass
+    gateway.send(CancelRequest(2))
+    message = gateway.receive()
+    while not any(event.finished for event in message.events):
+        message = gateway.receive()
+    assert [(event.id, event.finished.reason) for event in message.events] == [(2, "cancel")]
+    assert message.stats.running == 1 and message.stats.blocks_used < 10
+
+
+def test_a_request_does_not_wait_for_warm_work(start):
+    """It is served in the middle of a long warm-up, of which the rest follows and is cancelled at once."""
+    gateway = start("slow", tokens=20_000)
+    gateway.receive()
+    gateway.send(WarmRequest(1, pack_tokens([9] * 10_000)))
+    while gateway.receive().stats.warm_computed_tokens == 0:
+        pass
+    gateway.send(replayed(2, 3))
+    assert gateway.until_finished(2)[1].reason == "length"
+    assert not gateway.finished.get(1)
+    gateway.send(CancelRequest(1))
+    tokens, finished = gateway.until_finished(1)
+    assert (tokens, finished.reason) == ([], "cancel")
+    gateway.send(replayed(3, 1, prompt=[9] * 100))
+    assert gateway.until_finished(3)[1].warmed_tokens >= 64
+
+
+class ScriptedLink:
+    """A socket whose messages are known beforehand; it closes when the engine has waited three times for more."""
+
+    def __init__(self, messages) -> None:
+        self.incoming = [messages]
+        self.events = []
+        self.waits = 0
+
+    def receive(self):
+        return self.incoming.pop() if self.incoming else []
+
+    def send(self, message):
+        self.events += message.events
+
+    def wait(self, seconds):
+        self.waits += 1
+        if self.waits == 3:
+            raise EOFError
+
+
+@pytest.mark.parametrize(("paused", "steps", "events"), [(True, 0, 0), (False, 4, 4)])
+def test_a_paused_sequence_leaves_the_process_asleep(fake, monkeypatch, paused, steps, events):
+    """With nobody else to serve it waits for a message, as when it is idle, and takes no step."""
+    engine, taken = Engine(fake.FakeBackend(), fake.FakeTokenizer()), []
+    step = engine.step
+    monkeypatch.setattr(engine, "step", lambda listen: taken.append(1) or step(listen))
+    link = ScriptedLink([replayed(1, 4), PauseRequest(1, paused), PauseRequest(99, True)])
+    with pytest.raises(EOFError):
+        serve(engine, link)
+    assert (len(taken), len(link.events)) == (steps, events)
 
 
 @pytest.mark.parametrize("model", ["slow", "hanging"])

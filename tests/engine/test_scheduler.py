@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from warmline.engine import GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine import GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.kv_cache import KVCache
 from warmline.engine.scheduler import Scheduler, StepBudget
 from warmline.engine.sequence import Sequence
 
-SMALL = StepBudget(sequences=3, decode=12, prefill=32, prefill_beside_decode=8)
+SMALL = StepBudget(sequences=3, decode=12, prefill=32, prefill_beside_decode=8, warm=32, warm_requests=3)
 
 
 def sequence(id_, prompt, max_tokens=4, draft=None):
@@ -25,6 +25,11 @@ def sequence(id_, prompt, max_tokens=4, draft=None):
     return Sequence.create(request, list(prompt), max_tokens, 0)
 
 
+def warm(id_, prompt):
+    """A prompt to be computed for the cache."""
+    return Sequence.create_warm(WarmRequest(id_, b""), list(prompt), 0)
+
+
 def apply(scheduler, plan, accept=lambda item: 0):
     """Act as the engine does after a pass; ``accept`` says how many draft tokens stand. Gives who ended."""
     ended = []
@@ -34,8 +39,8 @@ def apply(scheduler, plan, accept=lambda item: 0):
             accepted = min(accept(item), len(item.draft.tokens))
             emitted = [*item.draft.tokens[:accepted], 9]
         seq.advance(item.rows, item.draft, accepted, emitted)
-        scheduler.cache.commit(seq.table, seq.tokens, seq.computed)
-        if seq.output_tokens == seq.max_tokens:
+        scheduler.cache.commit(seq.table, seq.tokens, seq.computed, seq.warm)
+        if not seq.remaining or (seq.output_tokens == seq.max_tokens and not seq.warm):
             scheduler.remove(seq)
             ended.append(seq)
     return ended
@@ -43,7 +48,8 @@ def apply(scheduler, plan, accept=lambda item: 0):
 
 def check(scheduler):
     """Blocks, and that whoever waits holds none."""
-    scheduler.cache.check_integrity([seq.table for seq in scheduler.running])
+    warm_tables = [seq.table for seq in scheduler.warming.sequences if seq.table is not None]
+    scheduler.cache.check_integrity([seq.table for seq in scheduler.running], warm_tables)
     assert all(seq.table is None and seq.computed == 0 for seq in scheduler.waiting)
 
 
@@ -132,16 +138,116 @@ def test_a_sequence_reuses_what_another_computes_meanwhile():
     assert second.cached_tokens + second.computed_tokens == 91
 
 
-def test_a_budget_without_a_row_for_everyone_is_refused():
-    """Every running sequence must have its part in each pass."""
-    with pytest.raises(ValueError, match="at least a row"):
-        StepBudget(sequences=9, decode=8)
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"sequences": 9, "decode": 8}, "at least a row"),
+        ({"warm": 8}, "multiple of 16"),
+        ({"warm": 40}, "multiple of 16"),
+        ({"warm_requests": 0}, "must be kept"),
+    ],
+)
+def test_a_budget_that_cannot_work_is_refused(wrong, why):
+    """Every running sequence must have its part in each pass, and a warm pass computes blocks."""
+    with pytest.raises(ValueError, match=why):
+        StepBudget(**wrong)
+
+
+def test_a_paused_sequence_is_left_out():
+    """It keeps its blocks and its place; the others go on, and afterwards so does it."""
+    scheduler = Scheduler(KVCache(16), SMALL)
+    first, second = sequence(1, range(3), max_tokens=9), sequence(2, range(40, 43), max_tokens=9)
+    scheduler.add(first)
+    scheduler.add(second)
+    apply(scheduler, scheduler.schedule())
+    first.paused = True
+    blocks = first.table.blocks
+    for _ in range(3):
+        plan = scheduler.schedule()
+        assert [item.sequence for item in plan] == [second]
+        apply(scheduler, plan)
+    assert first.table.blocks is blocks
+    second.paused = True
+    assert scheduler.schedule() == [] and not scheduler.busy
+    first.paused = False
+    assert [item.sequence for item in scheduler.schedule()] == [first]
+
+
+def test_a_paused_one_that_waits_is_passed_over():
+    """Later ones start before it; on going on it is the next to start."""
+    scheduler = Scheduler(KVCache(16), StepBudget(sequences=1))
+    first, *others = [sequence(id_, range(10 * id_, 10 * id_ + 3), max_tokens=2) for id_ in range(4)]
+    first.paused = True
+    for seq in (first, *others):
+        scheduler.add(seq)
+    assert [item.sequence for item in scheduler.schedule()] == others[:1]
+    first.paused = False
+    ended = []
+    while scheduler.busy:
+        ended += apply(scheduler, scheduler.schedule())
+    assert ended == [others[0], first, *others[1:]]
+
+
+def test_the_paused_make_room_before_the_newest():
+    """A sequence that grows takes the blocks of paused ones, older or not, before any that goes on is put back."""
+    scheduler = Scheduler(KVCache(4), SMALL)
+    paused, old, new = (sequence(id_, range(20 * id_, 20 * id_ + 14), max_tokens=18) for id_ in range(3))
+    for seq in (paused, old, new):
+        scheduler.add(seq)
+    apply(scheduler, scheduler.schedule())
+    paused.paused = True
+    ended = []
+    while old not in ended:
+        ended += apply(scheduler, scheduler.schedule())
+        assert new.table is not None or new in ended
+        check(scheduler)
+    assert paused.table is None and scheduler.waiting == [paused]
+    paused.paused = False
+    while scheduler.busy:
+        ended += apply(scheduler, scheduler.schedule())
+    assert {*ended} == {paused, old, new}
+
+
+def test_paused_ones_that_hold_everything_hold_up_nobody():
+    """One that waits gets the room of those that are paused, the newest first and no more than it needs."""
+    scheduler = Scheduler(KVCache(6), SMALL)
+    held = [sequence(id_, range(40 * id_, 40 * id_ + 30)) for id_ in range(3)]
+    for seq in held:
+        scheduler.add(seq)
+    apply(scheduler, scheduler.schedule())
+    for seq in held:
+        seq.paused = True
+    late = sequence(9, range(900, 960), max_tokens=2)
+    scheduler.add(late)
+    assert [item.sequence for item in scheduler.schedule()] == [late]
+    assert (scheduler.running, scheduler.waiting) == ([held[0], late], held[1:])
+    check(scheduler)
+
+
+def test_paused_ones_that_go_on_together_keep_to_the_budget():
+    """More may have started than fit a pass: the oldest have their parts in it, the others after them."""
+    scheduler = Scheduler(KVCache(32), SMALL)
+    everybody = [sequence(id_, range(20 * id_, 20 * id_ + 3), max_tokens=3) for id_ in range(5)]
+    for seq in everybody:
+        scheduler.add(seq)
+        apply(scheduler, scheduler.schedule())
+        seq.paused = True
+    assert len(scheduler.running) == 5
+    for seq in everybody:
+        seq.paused = False
+    ended = []
+    while scheduler.busy:
+        plan = scheduler.schedule()
+        assert len(plan) <= SMALL.sequences
+        ended += apply(scheduler, plan)
+    assert ended == everybody
 
 
 @settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_everybody_ends_in_bounded_time(data):
-    """Random arrivals, drafts, cancels and little memory: budgets hold, nobody starves, all blocks come back."""
+    """Random arrivals, drafts, cancels, pauses, warm work and little memory: budgets hold, nobody starves, all blocks
+    come back, and warm work has passes of its own that nobody else wants."""
     blocks = data.draw(st.integers(4, 12))
     capacity = blocks * BLOCK_SIZE
     scheduler = Scheduler(KVCache(blocks), SMALL)
@@ -154,17 +260,36 @@ def test_everybody_ends_in_bounded_time(data):
         pending.append(sequence(id_, range(start, start + length), min(max_tokens, capacity - length), draft))
     everybody, admitted = len(pending), []
     work = sum(len(seq.tokens) + seq.max_tokens for seq in pending)
-    for _ in range(20 + 3 * work):
+    disturbed = 15
+    for _ in range(100 + 3 * work):
         if pending and data.draw(st.booleans()):
             scheduler.add(pending.pop(0))
         if scheduler.running and data.draw(st.integers(0, 9)) == 0:
             scheduler.remove(scheduler.running[-1])
             everybody -= 1
-        oldest = scheduler.running[0] if scheduler.running else None
+        live = [*scheduler.running, *scheduler.waiting]
+        if live and disturbed and data.draw(st.booleans()):
+            disturbed -= 1
+            scheduler.add(warm(1000, range(data.draw(st.integers(0, 2)), data.draw(st.integers(10, 300)))))
+            turned = data.draw(st.sampled_from(live))
+            turned.paused = not turned.paused
+        elif not disturbed:
+            for seq in live:
+                seq.paused = False
+        wanting = [seq for seq in scheduler.running if not seq.paused]
         plan = scheduler.schedule()
-        assert {item.sequence for item in plan} == set(scheduler.running)
-        assert bool(plan) == bool(scheduler.running or scheduler.waiting)
-        assert oldest is None or oldest.table is not None, "the oldest was put back"
+        scheduler.warming.ended.clear()
+        assert len(scheduler.warming.sequences) <= SMALL.warm_requests
+        if plan and plan[0].sequence.warm:
+            assert len(plan) == 1 and not scheduler.busy and plan[0].rows <= SMALL.warm
+            apply(scheduler, plan)
+            check(scheduler)
+            event("a warm pass")
+            continue
+        active = [seq for seq in scheduler.running if not seq.paused][: SMALL.sequences]
+        assert {item.sequence for item in plan} == set(active)
+        assert bool(plan) == scheduler.busy
+        assert not wanting or wanting[0].table is not None, "the oldest was put back"
         admitted += [seq for seq in scheduler.running if seq not in admitted]
         decode = sum(1 + len(item.draft.tokens) for item in plan if item.sequence.remaining == 1)
         prefill = sum(item.rows + len(item.draft.tokens) for item in plan if item.sequence.remaining > 1)
@@ -174,6 +299,11 @@ def test_everybody_ends_in_bounded_time(data):
         check(scheduler)
         if everybody == 0 and not pending:
             break
+        if not scheduler.busy:
+            disturbed = 0
+    while plan := scheduler.schedule():  # warm work that is left
+        apply(scheduler, plan)
     assert not scheduler.running and not scheduler.waiting
-    assert [seq.request.id for seq in admitted] == sorted(seq.request.id for seq in admitted), "out of turn"
+    if disturbed == 15:
+        assert [seq.request.id for seq in admitted] == sorted(seq.request.id for seq in admitted), "out of turn"
     assert scheduler.cache.used == 0

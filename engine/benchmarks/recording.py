@@ -1,0 +1,56 @@
+"""What `player` plays, and when it said it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import mmap
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+PLAYER_COMMAND: Final = (sys.executable, "-P", "-m", "warmline.engine.benchmarks.player")
+"""The ``command`` of a `LocalEngine` that plays the recording."""
+MOST_TOKENS: Final = 8192
+"""Tokens of a request that are played, at most."""
+
+
+def recorded_tokens(count: int) -> list[str]:
+    """The texts of so many recorded tokens; the recording begins anew where it ends."""
+    pieces = _recording()
+    return [pieces[index % len(pieces)] for index in range(count)]
+
+
+@functools.cache
+def _recording() -> list[str]:
+    lines = Path(__file__).with_name("recording.txt").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+class PlayerReadings:
+    """When each token of the newest request was sent (ns, `time.monotonic_ns`), in a file that processes share."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file; one that is new or shorter is filled up with zeros."""
+        self._file = path.open("r+b" if path.exists() else "w+b")
+        self._file.truncate(8 * MOST_TOKENS)
+        self._map = mmap.mmap(self._file.fileno(), 8 * MOST_TOKENS)
+        self._view = memoryview(self._map).cast("q")
+
+    def __setitem__(self, token: int, reading: int) -> None:
+        self._view[token] = reading
+
+    def first(self, count: int) -> list[int]:
+        """The readings of the first so many tokens."""
+        return self._view[:count].tolist()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._view.release()
+        self._map.close()
+        self._file.close()
