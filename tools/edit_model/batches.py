@@ -11,13 +11,15 @@ from typing import Final
 import torch
 from warmline.realtime.errors import Refused
 
-from .encode import Encoded, RecordEncoder
+from .encode import Encoded, RecordEncoder, cut_after_changes
 from .network import Packed, Tree
 from .record import EditRecord, Record
 
 COPIED: Final = 0.3
 """The weight of an answer's token that goes on copying. What it learns is soon learnt; what is left are the places
 where a change begins and ends, and the changes."""
+KEPT: Final = 24
+"""Tokens after the last change that an answer which is cut keeps."""
 MULTIPLE: Final = 16
 """Trunks and branches have a multiple of this many rows: matrix products of odd sizes are slower."""
 
@@ -31,7 +33,8 @@ def token_weights(encoded: Encoded) -> list[float]:
             if operation == "equal":
                 first = answer_start + (start > 0 or answer_start > 0)
                 weights[first:answer_end] = [COPIED] * (answer_end - first)
-        weights[-1] = 1.0
+        if not encoded.cut:
+            weights[-1] = 1.0
     weights[: encoded.given] = [0.0] * encoded.given
     return weights
 
@@ -104,9 +107,12 @@ def _place(record: Record) -> tuple[str, ...]:
 class Batches:
     """The batches of a training run: the same for the same records, seed and size."""
 
-    def __init__(self, records: Iterable[Record], encoder: RecordEncoder, tokens: int, seed: int) -> None:
+    def __init__(
+        self, records: Iterable[Record], encoder: RecordEncoder, tokens: int, seed: int, cut_share: float = 0.0
+    ) -> None:
+        """``cut_share`` of the edits' answers end soon after their last change; seed and record say which."""
         self._groups, self._encoder = group_records(records), encoder
-        self._tokens, self._seed = tokens, seed
+        self._tokens, self._seed, self._cut_share = tokens, seed, cut_share
 
     def iterate(self, groups_done: int, longest: int) -> Iterator[tuple[int, list[list[Encoded]]]]:
         """Batches without end, from the group after ``groups_done``; each with the count of groups done after it.
@@ -128,9 +134,12 @@ class Batches:
 
     def _encoded(self, record: Record) -> Encoded | None:
         try:
-            return self._encoder.encode(record)
+            encoded = self._encoder.encode(record)
         except Refused:
             return None
+        if Random(f"{self._seed}/cut/{record.id}").random() < self._cut_share:
+            return cut_after_changes(encoded, KEPT)
+        return encoded
 
     def _stream(self, start: int) -> Iterator[list[Record]]:
         epoch, position = divmod(start, len(self._groups))

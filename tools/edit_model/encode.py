@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from warmline.engine import Tokenizer
@@ -11,6 +11,7 @@ from warmline.engine import Tokenizer
 # The service's own modules rather than the package's public names: the model has to see in training what it will be
 # given, so its prompts are built by what builds them when serving.
 from warmline.realtime.document import Document
+from warmline.realtime.fill_in_middle import FillForm
 from warmline.realtime.limits import Limits
 from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import Open
@@ -33,15 +34,17 @@ class Encoded:
     """A record's tokens.
 
     Attributes:
-        answer: what the model has to say, its end token last.
+        answer: what the model has to say, its end token last, unless it is cut.
         given: how many of the answer's first tokens had been given already, so that no loss is taken there.
         draft: what the answer of an edit would be if nothing changed.
+        cut: whether the answer ends before its end.
     """
 
     prompt: list[int]
     answer: list[int]
     given: int = 0
     draft: tuple[int, ...] = ()
+    cut: bool = False
 
 
 class RecordEncoder:
@@ -55,7 +58,7 @@ class RecordEncoder:
     def __init__(self, tokenizer: Tokenizer, max_tokens: int = 8192) -> None:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
-        self._prompts = PromptBuilder(tokenizer, max_tokens, FILL_MARKS)
+        self._prompts = PromptBuilder(tokenizer, max_tokens, FillForm.taught(FILL_MARKS))
         self._end, *_ = [self._mark(text) for text in (END, *FILL_MARKS)]
 
     def encode(self, record: Record) -> Encoded:
@@ -106,6 +109,25 @@ class RecordEncoder:
         if len(tokens) != 1:
             raise ValueError(f"the tokenizer has no token {text}")
         return tokens[0]
+
+
+def cut_after_changes(encoded: Encoded, kept: int) -> Encoded:
+    """An edit without what its answer copies after the last change but for ``kept`` tokens.
+
+    Such an answer is cheaper and teaches the change all the same. Answers without a change stay whole: that none
+    comes is what they teach.
+    """
+    if encoded.cut or not encoded.draft or encoded.answer[:-1] == list(encoded.draft):
+        return encoded
+    copied = 0
+    for drafted, token in zip(reversed(encoded.draft), reversed(encoded.answer[:-1]), strict=False):
+        if drafted != token:
+            break
+        copied += 1
+    end = max(len(encoded.answer) - 1 - copied, encoded.given) + kept
+    if end >= len(encoded.answer) - 1:
+        return encoded
+    return replace(encoded, answer=encoded.answer[:end], cut=True)
 
 
 def joined(instructions: Sequence[str]) -> str:

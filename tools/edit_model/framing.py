@@ -14,8 +14,12 @@ from .source import SourceFile, Unit, parser
 
 PREFIX_LINES: Final = 60
 SUFFIX_LINES: Final = 40
-_SHOWN_BEFORE: Final = 40
-_SHOWN_AFTER: Final = 20
+_SHOWN_BEFORE: Final = 20
+_SHOWN_AFTER: Final = 10
+"""Lines of the context that a prompt shows (`warmline.realtime.prompts`)."""
+_NO_CONTEXT: Final = 0.15
+_LITTLE_CONTEXT: Final = 0.20
+"""How many training records show no context and a few lines of it: requests show it all, where there is any."""
 _LONGEST: Final = 120
 _SHORT_FILE: Final = 100
 _CHARS_PER_LINE: Final = 36
@@ -72,14 +76,22 @@ class Change:
 class Frame:
     """A change as it is asked for: the range in each version and what is around it.
 
-    ``span`` are the bytes of the range before; None if the text isn't the file's own any more.
+    ``span`` are the bytes of the range before; ``indents`` the file's indentation and what it was replaced by.
     """
 
     instructions: tuple[str, ...]
     prefix: str
     texts: tuple[str, ...]
     suffix: str
-    span: tuple[int, int] | None = None
+    span: tuple[int, int]
+    indents: tuple[str, str] | None = None
+
+    def shown(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Texts of the range, as they stand in a version of the file, with this frame's indentation."""
+        if self.indents is None:
+            return tuple(texts)
+        fresh = not self.prefix or self.prefix.endswith("\n")
+        return tuple(reindented(text, *self.indents, fresh) for text in texts)
 
 
 _Range = tuple[int, int, tuple[str, ...]]
@@ -185,7 +197,9 @@ class _Framing:
 
     def _beyond(self, first: int, last: int) -> _Range | None:
         """A range with more than the unit, if the instruction says what is meant among all of this or can be told."""
-        start, end = self.lines[first], self.lines[last]
+        return self._told_apart(self.lines[first], self.lines[last])
+
+    def _told_apart(self, start: int, end: int) -> _Range | None:
         unit_start, unit_end = self.change.unit
         around = self.before[start:unit_start].decode() + "\n" + self.before[unit_end:end].decode()
         instructions = self.change.instructions
@@ -202,6 +216,26 @@ class _Framing:
         if not occurs(name, self.asked):
             instructions = (self._qualified(instructions[0]), *instructions[1:])
         return start, end, instructions
+
+    def asked_of(self, start: int, end: int, prefix: str) -> tuple[str, ...] | None:
+        """The instructions as they ask for the change in this range; None if they can't."""
+        (unit_start, unit_end), (changed, changed_end) = self.change.unit, self.change.span
+        first, last = self._line_at(start), self._line_from(end)
+        if start == self.lines[first] and end == self.lines[last]:
+            first_changed, last_changed = self.changed_lines
+            if not first <= first_changed < last_changed <= last:
+                return None
+        elif not start <= changed < changed_end <= end:
+            return None
+        if unit_start < start or end < unit_end:
+            name = self.change.name
+            shown = prefix + self.before[start:end].decode()
+            if _ORDINAL.search(self.asked) or (name and occurs(name, self.asked) and not occurs(name, shown)):
+                return None
+        if unit_start <= start and end <= unit_end:
+            return self.change.instructions
+        found = self._told_apart(start, end)
+        return None if found is None else found[2]
 
     def _qualified(self, instruction: str) -> str:
         name = self.change.name
@@ -240,9 +274,9 @@ class _Framing:
         first, last = self._line_at(start), self._line_from(end)
         within = start != self.lines[first] or end != self.lines[last]
         roll = self.random.random()
-        if roll < 0.35:
+        if roll < _NO_CONTEXT:
             above, below = 0, 0
-        elif roll < 0.60:
+        elif roll < _NO_CONTEXT + _LITTLE_CONTEXT:
             above, below = self.random.randint(0, 8), self.random.randint(0, 8)
             if above + below == 0:
                 above = 1
@@ -278,12 +312,11 @@ class _Framing:
         if found is None:
             return frame
         new = self.random.choice([unit for unit in ("  ", "    ", "\t") if unit != found])
-        fresh = not frame.prefix or frame.prefix.endswith("\n")
+        frame = replace(frame, indents=(found, new))
         return replace(
             frame,
-            span=None,
             prefix=reindented(frame.prefix, found, new),
-            texts=tuple(reindented(text, found, new, fresh) for text in frame.texts),
+            texts=frame.shown(frame.texts),
             suffix=reindented(frame.suffix, found, new, all(text.endswith("\n") or not text for text in frame.texts)),
         )
 
@@ -332,6 +365,14 @@ def frame(change: Change, random: Random, max_chars: int, whole: bool = False) -
     With ``whole`` the context is all the rest of the file, and doesn't count.
     """
     return _Framing(change, random, max_chars, whole).frame()
+
+
+def asked_of(change: Change, framed: Frame, random: Random) -> tuple[str, ...] | None:
+    """The instructions that ask for a change in a range that was framed for another change of the same file.
+
+    None if the range doesn't hold the change or doesn't tell what is meant.
+    """
+    return _Framing(change, random, 0, False).asked_of(*framed.span, framed.prefix)
 
 
 def unit_name(unit: Unit) -> str:

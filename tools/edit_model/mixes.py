@@ -78,18 +78,21 @@ def two_edits(
 ) -> Change | None:
     """Both edits, asked for in one instruction."""
     pair = _pair(unit, phrasing, first, second)
-    if pair is None:
-        return None
-    asked = _combined(pair.first.instruction, pair.second.instruction, phrasing.random, held_out)
+    return None if pair is None else _asked_at_once(unit, pair, phrasing.random, held_out)
+
+
+def _asked_at_once(unit: Unit, pair: _Pair, random: Random, held_out: bool) -> Change | None:
+    asked = _combined(pair.first.instruction, pair.second.instruction, random, held_out)
     return _change(unit, pair, TWO_EDITS, (unit.file.data, pair.after), (asked,))
 
 
 def steered(unit: Unit, phrasing: Phrasing, first: Transform, second: Transform) -> Change | None:
     """Both edits, the second asked for while the first one is being written. The version between is kept."""
     pair = _pair(unit, phrasing, first, second)
-    if pair is None:
-        return None
-    random = phrasing.random
+    return None if pair is None else _asked_in_turn(unit, pair, phrasing.random)
+
+
+def _asked_in_turn(unit: Unit, pair: _Pair, random: Random) -> Change | None:
     backward = min(r.start for r in pair.second.replacements) < min(r.start for r in pair.first.replacements)
     if backward and random.random() < 0.65:
         return None  # little could have been accepted before the second instruction's place
@@ -100,6 +103,17 @@ def steered(unit: Unit, phrasing: Phrasing, first: Transform, second: Transform)
     text = opening + (lowered(text) if opening else pair.second.instruction)
     versions = (unit.file.data, pair.between, pair.after)
     return _change(unit, pair, STEERED, versions, (pair.first.instruction, text))
+
+
+def composed(unit: Unit, kind: str, one: Edit, two: Edit, random: Random) -> Change | None:
+    """Two edits, each made of the same text by itself, asked for at once (`TWO_EDITS`) or in turn (`STEERED`).
+
+    None if what one of them takes away or brings in has to do with what the other one writes.
+    """
+    pair = _independent(unit, one, two)
+    if pair is None:
+        return None
+    return _asked_at_once(unit, pair, random, False) if kind == TWO_EDITS else _asked_in_turn(unit, pair, random)
 
 
 _CORRECTIONS: Final = (
@@ -193,6 +207,36 @@ def _pair(unit: Unit, phrasing: Phrasing, first: Transform, second: Transform) -
     start = min(one_start, two_start)
     end = max(one_end, two_end - grown)
     return _Pair(one, two, between, after, (start, end))
+
+
+_OF_ALL: Final = re.compile(r"(?:remove|add|use)-.*s$|delete-calls|sort-|swap-|move-|.*-block$")
+"""Kinds whose result may be another one once something else has been added, changed or moved."""
+
+
+def _independent(unit: Unit, one: Edit, two: Edit) -> _Pair | None:
+    if one.kind == two.kind and not one.kind.startswith(("rename-", "change-")):
+        return None
+    if any(_OF_ALL.match(edit.kind) for edit in (one, two)):
+        return None
+    if any(a.start <= b.end and b.start <= a.end for a in one.replacements for b in two.replacements):
+        return None
+    (gone, new), (other_gone, other_new) = _words(unit, one), _words(unit, two)
+    if gone & other_new or new & other_gone or (one.kind == two.kind and new & other_new):
+        return None
+    written = {word for edit in (one, two) for r in edit.replacements for word in _WORD.findall(r.text)}
+    if (gone | other_gone) & written:
+        return None
+    data = unit.file.data
+    every = (*one.replacements, *two.replacements)
+    span = min(r.start for r in every), max(r.end for r in every)
+    return _Pair(one, two, apply(data, one.replacements), apply(data, every), span)
+
+
+def _words(unit: Unit, edit: Edit) -> tuple[set[str], set[str]]:
+    """The words that an edit takes away and those it brings in."""
+    old = {word for r in edit.replacements for word in _WORD.findall(unit.file.source(r.start, r.end))}
+    new = {word for r in edit.replacements for word in _WORD.findall(r.text)}
+    return old - new, new - old
 
 
 def same_unit(file: SourceFile, unit: Unit, grown: int) -> Unit | None:

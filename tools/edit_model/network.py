@@ -1,9 +1,10 @@
 """The model as it is trained: packed sequences, and the cpu backend's int8 arithmetic simulated.
 
 A product's input is divided by its smoothing factors (SmoothQuant, arXiv 2211.10438), rounded to 255 levels a token,
-and multiplied by the merged matrix rounded to 255 levels an output channel: what the backend computes, in bfloat16
-integers. Gradients pass through the rounding (straight-through, arXiv 1308.3432) to A and B of the adapter; those of
-the full matrices are never formed.
+and multiplied by the merged matrix rounded to 255 levels an output channel: what the backend computes, in whole
+numbers of a floating-point type, bfloat16 or float32 (see `working`), which both hold them exactly. Gradients pass
+through the rounding (straight-through, arXiv 1308.3432) to A and B of the adapter; those of the full matrices are
+never formed.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ GROUPS = (("query", "key", "value"), ("output",), ("gate", "up"), ("down",))
 
 @dataclass(slots=True)
 class Product:
-    """Matrices that share an input, as one: integers in bfloat16, and what they stand for.
+    """Matrices that share an input, as one: integers in the working type, and what they stand for.
 
     Attributes:
-        integers: bfloat16 [out, in], whole numbers in -127..127.
+        integers: [out, in], whole numbers in -127..127.
         scale: float32 [out], what one of them is worth.
         shrink: float32 [in], one over the smoothing factors.
-        a: bfloat16 [modules * rank, in].
-        b: bfloat16 [out_i, rank] of each module, times the adapter's scale.
+        a: working type [modules * rank, in].
+        b: working type [out_i, rank] of each module, times the adapter's scale.
     """
 
     integers: torch.Tensor
@@ -53,41 +54,40 @@ class Gradients:
     b: list[torch.Tensor]
 
 
-def round_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Each row as whole numbers in bfloat16, and what one of them is worth, float32 [rows, 1]."""
-    x = x.float()
+def round_rows(x: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each row of float32 as whole numbers in ``dtype``, and what one of them is worth, float32 [rows, 1]."""
     scale = x.abs().amax(-1, keepdim=True).clamp_min(1e-12) / LEVELS
-    return torch.round(x / scale).bfloat16(), scale
+    return torch.round(x / scale).to(dtype), scale
 
 
-def round_matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A matrix [out, in] as whole numbers in bfloat16 with a scale an output channel, as `Int8Linear` does it."""
+def round_matrix(weight: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """A matrix [out, in] as whole numbers in ``dtype`` with a scale an output channel, as `Int8Linear` does it."""
     scale = weight.abs().amax(1).clamp_min(1e-30) / LEVELS
-    return (weight / scale[:, None]).round().bfloat16(), scale
+    return (weight / scale[:, None]).round().to(dtype), scale
 
 
 @compiled
 def _merge(weight: torch.Tensor, delta: torch.Tensor, factor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return round_matrix((weight + delta.float()) * factor)
+    return round_matrix((weight + delta.float()) * factor, delta.dtype)
 
 
 @compiled
 def _round_input(x: torch.Tensor, shrink: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return round_rows(x.float() * shrink)
+    return round_rows(x.float() * shrink, x.dtype)
 
 
 @compiled
 def _scale_output(y: torch.Tensor, row: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
-    return (y.float() * row * column).bfloat16()
+    return (y.float() * row * column).to(y.dtype)
 
 
 @compiled
 def _scale_columns(y: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
-    return (y.float() * column).bfloat16()
+    return (y.float() * column).to(y.dtype)
 
 
 class _Multiply(torch.autograd.Function):
-    """x [rows, in] bfloat16 times a product; gradients of A and B go straight into `Gradients`."""
+    """x [rows, in] times a product; gradients of A and B go straight into `Gradients`."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, product: Product, gradients: Gradients | None) -> torch.Tensor:
@@ -118,24 +118,24 @@ class _Multiply(torch.autograd.Function):
 
 
 @compiled
-def _norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight).bfloat16()
+def _norm(x: torch.Tensor, weight: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
+    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight).to(dtype)
 
 
 @compiled
 def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     first, second = x.float().chunk(2, dim=-1)
     cos, sin = cos[:, None], sin[:, None]
-    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).bfloat16()
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
 
 
 @compiled
 def _probabilities(scores: torch.Tensor, rows: int, scale: float) -> torch.Tensor:
-    """Softmax of bfloat16 scores [kv_heads, groups * rows, keys]; the last ``rows`` keys are seen causally."""
+    """Softmax of scores [kv_heads, groups * rows, keys]; the last ``rows`` keys are seen causally."""
     visible_keys = scores.shape[2] - rows + torch.arange(scores.shape[1])[:, None] % rows
-    scores = torch.where(torch.arange(scores.shape[2])[None] <= visible_keys, scores.float() * scale, float("-inf"))
-    exponent = torch.exp(scores - scores.amax(-1, keepdim=True))
-    return (exponent / exponent.sum(-1, keepdim=True)).bfloat16()
+    scaled = torch.where(torch.arange(scores.shape[2])[None] <= visible_keys, scores.float() * scale, float("-inf"))
+    exponent = torch.exp(scaled - scaled.amax(-1, keepdim=True))
+    return (exponent / exponent.sum(-1, keepdim=True)).to(scores.dtype)
 
 
 @compiled
@@ -143,7 +143,7 @@ def _score_gradients(
     probabilities: torch.Tensor, gradient: torch.Tensor, output_gradient: torch.Tensor, scale: float
 ) -> torch.Tensor:
     """The gradient of the scores from that of the probabilities; ``output_gradient`` has one number a row."""
-    return (probabilities.float() * (gradient.float() - output_gradient[..., None]) * scale).bfloat16()
+    return (probabilities.float() * (gradient.float() - output_gradient[..., None]) * scale).to(gradient.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class _Attend(torch.autograd.Function):
     """Causal attention of packed trees.
 
     ``turned`` [rows, heads + kv_heads, dim] has the queries and keys after rotation, ``qkv`` the values last. Whole
-    matrices are multiplied: sequences are short, and bfloat16 products fast. The query heads of a group are laid end
+    matrices are multiplied: sequences are short, and products fast. The query heads of a group are laid end
     to end, so that keys and values are never repeated.
     """
 
@@ -191,7 +191,7 @@ class _Attend(torch.autograd.Function):
     def forward(
         ctx: Any, turned: torch.Tensor, qkv: torch.Tensor, trees: Sequence[Tree], heads: int, kv_heads: int
     ) -> torch.Tensor:
-        output = torch.empty(len(turned), heads, turned.shape[-1], dtype=torch.bfloat16)
+        output = torch.empty(len(turned), heads, turned.shape[-1], dtype=turned.dtype)
         keys, values = _by_head(turned, qkv, heads, kv_heads)
         kept = []
         for start, end, trunk_start, trunk_end in _spans(trees):
@@ -258,7 +258,7 @@ def _group(x: torch.Tensor, kv_heads: int) -> torch.Tensor:
 @compiled
 def _activate(gate_up: torch.Tensor) -> torch.Tensor:
     gate, up = gate_up.float().chunk(2, dim=-1)
-    return (F.silu(gate) * up).bfloat16()
+    return (F.silu(gate) * up).to(gate_up.dtype)
 
 
 @compiled
@@ -279,7 +279,7 @@ def _loss_and_gradient(
     loss = (torch.log(total) + top - chosen).squeeze(1)
     hit = torch.arange(scaled.shape[1])[None] == target[:, None]
     gradient = (exponent / total - hit.float()) * column * weight[:, None]
-    return loss, gradient.bfloat16(), (chosen >= top).squeeze(1)
+    return loss, gradient.to(logits.dtype), (chosen >= top).squeeze(1)
 
 
 class _Head(torch.autograd.Function):
@@ -339,10 +339,20 @@ class Network:
     """
 
     def __init__(
-        self, config: ModelConfig, weights: ModelWeights, lora: Lora, calibration: list[int], max_length: int = 4096
+        self,
+        config: ModelConfig,
+        weights: ModelWeights,
+        lora: Lora,
+        calibration: list[int],
+        max_length: int = 4096,
+        dtype: torch.dtype = torch.bfloat16,
     ) -> None:
-        """Prepare a model; ``calibration`` are the tokens the backend finds the activations' ranges with."""
-        self.config, self.lora = config, lora
+        """Prepare a model.
+
+        ``calibration`` are the tokens the backend finds the activations' ranges with, ``dtype`` the working type,
+        bfloat16 or float32.
+        """
+        self.config, self.lora, self._dtype = config, lora, dtype
         self._weights = weights
         self._cos, self._sin = rotary_table(config, max_length)
         ranges = measure_ranges(config, weights, calibration)
@@ -351,7 +361,7 @@ class Network:
             for layer, layer_ranges in zip(weights.layers, ranges.layers, strict=True)
         ]
         self._final_norm, head = smooth_head(weights, ranges)
-        integers, scale = round_matrix(head)
+        integers, scale = round_matrix(head, dtype)
         self._head = Product(integers, scale, torch.ones(config.hidden_size), torch.empty(0), [])
         self._matrices = [
             [torch.cat([getattr(layer, field) for field in group]) for group in GROUPS] for layer in weights.layers
@@ -377,8 +387,8 @@ class Network:
             pairs = self.lora.layers[index]
             row: list[Product] = []
             for group, factor in zip(GROUPS, factors, strict=True):
-                low = [(self.lora.scale * pairs[field][1]).bfloat16() for field in group]
-                a = [pairs[field][0].bfloat16() for field in group]
+                low = [(self.lora.scale * pairs[field][1]).to(self._dtype) for field in group]
+                a = [pairs[field][0].to(self._dtype) for field in group]
                 delta = torch.cat([b @ rows for rows, b in zip(a, low, strict=True)])
                 integers, scale = _merge(self._matrices[index][len(row)], delta, factor)
                 row.append(
@@ -420,7 +430,7 @@ class Network:
         return _Head.apply(hidden, self._head, packed.targets, packed.weights, 512)  # type: ignore[no-any-return, no-untyped-call]
 
     def hidden(self, token_ids: torch.Tensor, trees: Sequence[Tree], train: bool) -> torch.Tensor:
-        """The last norm's output, bfloat16 [rows, hidden]."""
+        """The last norm's output in the working type [rows, hidden]."""
         config = self.config
         rows = len(token_ids)
         positions = torch.cat([tree.positions() for tree in trees])
@@ -432,12 +442,12 @@ class Network:
         for index, layer in enumerate(self._weights.layers):
             qkv_product, output_product, gate_up_product, down_product = self._products[index]
             qkv_grad, output_grad, gate_up_grad, down_grad = self.gradients[index] if train else [None] * 4
-            normed = _norm(x, layer.attention_norm, config.norm_eps)
+            normed = _norm(x, layer.attention_norm, config.norm_eps, self._dtype)
             qkv = _Multiply.apply(normed, qkv_product, qkv_grad).view(rows, heads + 2 * kv_heads, dim)  # type: ignore[no-untyped-call]
             turned = _rotate(qkv[:, : heads + kv_heads], cos, sin)
             attended = _Attend.apply(turned, qkv, trees, heads, kv_heads)  # type: ignore[no-untyped-call]
             x = _add(x, _Multiply.apply(attended, output_product, output_grad))  # type: ignore[no-untyped-call]
-            normed = _norm(x, layer.ffn_norm, config.norm_eps)
+            normed = _norm(x, layer.ffn_norm, config.norm_eps, self._dtype)
             inner = _activate(_Multiply.apply(normed, gate_up_product, gate_up_grad))  # type: ignore[no-untyped-call]
             x = _add(x, _Multiply.apply(inner, down_product, down_grad))  # type: ignore[no-untyped-call]
-        return _norm(x, self._final_norm, config.norm_eps)
+        return _norm(x, self._final_norm, config.norm_eps, self._dtype)

@@ -40,6 +40,7 @@ from .encode import FILL_MARKS, Encoded, RecordEncoder
 from .lora import Lora
 from .network import Network
 from .record import EditRecord, Record, read_records
+from .working import TYPES, fastest_type
 
 console = Console()
 Item = TypeVar("Item")
@@ -61,6 +62,8 @@ class Recipe:
     warmup: int
     decay: float
     seed: int
+    b_ratio: float = 1.0
+    cut_share: float = 0.0
 
     def longest_at(self, step: int) -> int:
         """How many tokens a record of a step may have: short ones teach more in the same time, so they come first."""
@@ -107,8 +110,13 @@ class Trainer:
         self._parameters = list(network.lora.parameters())
         for parameter, gradient in zip(self._parameters, network.parameter_gradients(), strict=True):
             parameter.grad = torch.zeros_like(gradient)
+        # B may learn faster than A, as LoRA+ proposes (arXiv 2402.12354).
+        groups = [
+            {"params": self._parameters[0::2], "ratio": 1.0},
+            {"params": self._parameters[1::2], "ratio": recipe.b_ratio},
+        ]
         self._optimizer = torch.optim.AdamW(
-            self._parameters, lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+            groups, lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
         )
 
     @property
@@ -167,7 +175,7 @@ class Trainer:
             at += parameter.numel()
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         for group in self._optimizer.param_groups:
-            group["lr"] = self.recipe.rate(self.step)
+            group["lr"] = group["ratio"] * self.recipe.rate(self.step)
         self._optimizer.step()
         self.network.merge()
         self.step += 1
@@ -215,7 +223,7 @@ def main(
     output: Annotated[Path, typer.Option(help="Folder of the run; a run found there goes on.")],
     steps: Annotated[int, typer.Option(help="Steps in all.")] = 1200,
     tokens: Annotated[int, typer.Option(help="Tokens a step of each worker.")] = 2048,
-    short: Annotated[int, typer.Option(help="Tokens of the longest record of the run's first part.")] = 448,
+    short: Annotated[int, typer.Option(help="Tokens of the longest record of the run's first part.")] = 768,
     longest: Annotated[int, typer.Option(help="Tokens of the longest record of its second part.")] = 1536,
     long_from: Annotated[float, typer.Option(help="Where the second part begins, 0 to 1.")] = 0.55,
     rank: Annotated[int, typer.Option(help="Rank of the adapter.")] = 32,
@@ -223,20 +231,45 @@ def main(
     learning_rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 1e-3,
     warmup: Annotated[int, typer.Option(help="Steps it rises.")] = 30,
     decay: Annotated[float, typer.Option(help="The part of the run in which it falls.")] = 0.3,
+    b_ratio: Annotated[float, typer.Option(help="How many times as fast as A the matrices B learn.")] = 1.0,
+    cut_share: Annotated[
+        float, typer.Option(help="Part of the edits whose answer ends soon after its last change.")
+    ] = 0.5,
     seed: Annotated[int, typer.Option(help="Decides the start and the order of the records.")] = 1,
     start: Annotated[Path | None, typer.Option(help="Adapter to start from, instead of nothing.")] = None,
     save_every: Annotated[int, typer.Option(help="Steps between checkpoints.")] = 25,
     evaluate_every: Annotated[int, typer.Option(help="Steps between looks at the held-out records.")] = 150,
     evaluate_records: Annotated[int, typer.Option(help="How many of them.")] = 96,
     workers: Annotated[int, typer.Option(help="Processes, of one thread each.")] = 2,
+    working_type: Annotated[
+        str, typer.Option(help="bfloat16 or float32; by default the one this machine is faster with.")
+    ] = "",
     model: Annotated[str, typer.Option(help="The model the adapter is for.")] = DEFAULT_MODEL,
 ) -> None:
     """Train the adapter, or go on training it."""
     recipe = Recipe(
-        steps, tokens, workers, short, longest, long_from, rank, alpha, learning_rate, warmup, decay, seed
+        steps,
+        tokens,
+        workers,
+        short,
+        longest,
+        long_from,
+        rank,
+        alpha,
+        learning_rate,
+        warmup,
+        decay,
+        seed,
+        b_ratio,
+        cut_share,
     )
+    working_type = working_type or fastest_type()
+    if working_type not in TYPES:
+        raise typer.BadParameter(f"{working_type} is neither of {', '.join(TYPES)}")
     output.mkdir(parents=True, exist_ok=True)
-    run = Run(recipe, data, held_out, output, start, save_every, evaluate_every, evaluate_records, model)
+    run = Run(
+        recipe, data, held_out, output, start, save_every, evaluate_every, evaluate_records, working_type, model
+    )
     with tempfile.TemporaryDirectory() as folder:
         spawn(work, (run, Path(folder) / "meeting"), workers)  # type: ignore[no-untyped-call]
 
@@ -253,6 +286,7 @@ class Run:
     save_every: int
     evaluate_every: int
     evaluate_records: int
+    working_type: str
     model: str
 
 
@@ -283,21 +317,23 @@ def work(rank: int, run: Run, meeting: Path) -> None:
         lora.load(run.start)
     encoder = RecordEncoder(tokenizer)
     calibration = tokenizer.encode_template(CALIBRATION_TEXT)[:CALIBRATION_TOKENS]
-    network = Network(config, weights, lora, calibration)
+    network = Network(config, weights, lora, calibration, dtype=TYPES[run.working_type])
     trainer = Trainer(recipe, network, run.output, workers)
     goes_on = trainer.restore()
     records = list(read_records(run.data))
     judged = _encoded(list(read_records(run.held_out))[: run.evaluate_records], encoder, recipe.longest)
     report = Report(run.output / "log.jsonl", recipe) if rank == 0 else None
     if report is not None:
-        console.print(f"{len(records)} records, {len(judged)} to judge by; {recipe.steps} steps")
+        console.print(
+            f"{len(records)} records, {len(judged)} to judge by; {recipe.steps} steps in {run.working_type}"
+        )
         if goes_on:
             console.print(f"going on after step {trainer.step}")
-    data_order = Batches(records, encoder, recipe.tokens, recipe.seed)
+    data_order = Batches(records, encoder, recipe.tokens, recipe.seed, recipe.cut_share)
     allowed = recipe.longest_at(trainer.step)
     batches = data_order.iterate(trainer.groups_done, allowed)
     while trainer.step < recipe.steps:
-        if trainer.step % run.evaluate_every == 0:
+        if judged and trainer.step % run.evaluate_every == 0:
             found = evaluate(network, judged, workers)
             if report is not None:
                 report.judged(trainer.step, found)
@@ -310,9 +346,10 @@ def work(rank: int, run: Run, meeting: Path) -> None:
             report.stepped(trainer.step, loss, norm, [group for _, groups in parts for group in groups])
             if trainer.step % run.save_every == 0 or trainer.step == recipe.steps:
                 trainer.save()
-    found = evaluate(network, judged, workers)
-    if report is not None:
-        report.judged(trainer.step, found)
+    if judged:
+        found = evaluate(network, judged, workers)
+        if report is not None:
+            report.judged(trainer.step, found)
 
 
 class Report:
@@ -336,13 +373,22 @@ class Report:
         self._tokens += sum(len(encoded.prompt) + len(encoded.answer) for group in groups for encoded in group)
         self._smooth = loss if math.isnan(self._smooth) else 0.95 * self._smooth + 0.05 * loss
         seconds = time.monotonic() - self._began
-        speed = round(self._tokens / seconds)
-        self._note({"step": step, "loss": loss, "norm": norm, "answers": self._answers, "tokens_per_s": speed})
+        speed, rate = round(self._tokens / seconds), round(self._answers / seconds, 2)
+        self._note(
+            {
+                "step": step,
+                "loss": loss,
+                "norm": norm,
+                "answers": self._answers,
+                "answers_per_s": rate,
+                "tokens_per_s": speed,
+            }
+        )
         if step % 10 == 0:
             left = (self._recipe.steps - step) * seconds / (step - self._first_step) / 60
             console.print(
                 f"step {step}/{self._recipe.steps}  loss {self._smooth:.4f}  norm {norm:.2f}  "
-                f"{self._answers} answers  {speed} tok/s  about {left:.0f} min left"
+                f"{self._answers} answers, {rate} a second  {speed} tok/s  about {left:.0f} min left"
             )
 
     def judged(self, step: int, found: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import torch
 from warmline.realtime.errors import Refused
 from warmline.realtime.protocol import ErrorCode
 
-from tools.edit_model.batches import COPIED, MULTIPLE, Batches, group_records, pack, token_weights
+from tools.edit_model.batches import COPIED, KEPT, MULTIPLE, Batches, group_records, pack, token_weights
 from tools.edit_model.encode import Encoded
 from tools.edit_model.network import Tree
 from tools.edit_model.record import CompletionRecord, EditRecord
@@ -151,3 +151,36 @@ def test_copies_weigh_less(draft: list[int], answer: list[int], light: list[int]
 def test_what_was_given_is_not_learnt() -> None:
     """The accepted part of a steered edit has no weight."""
     assert token_weights(Encoded([7], [1, 2, 3, 0], 2))[:3] == [0.0, 0.0, 1.0]
+
+
+def test_a_share_of_the_edits_is_cut_and_the_seed_says_which() -> None:
+    """All, none, or the same half each time."""
+
+    class EditEncoder:
+        """A change at the start of 200 tokens."""
+
+        def encode(self, record: CompletionRecord) -> Encoded:
+            return Encoded([1], [9, *range(100, 300), 2], 0, (8, *range(100, 300)))
+
+    records = [
+        CompletionRecord(id=str(number), language="go", kind="continue", prefix="", suffix="", middle="")
+        for number in range(100)
+    ]
+    encoder: Any = EditEncoder()
+
+    small = [
+        [s.answer for _, groups in islice(Batches(records, encoder, 2048, 1, share).iterate(0, 1000), 8)
+         for group in groups for s in group]
+        for share in (0.0, 0.5, 0.5, 1.0)
+    ]  # fmt: skip
+    whole, half, again, every = small
+    assert {len(answer) for answer in whole} == {202}
+    assert half == again
+    assert {len(answer) for answer in half} == {202, 1 + KEPT}
+    assert {len(answer) for answer in every} == {1 + KEPT}
+
+
+def test_an_answer_that_is_cut_learns_no_end() -> None:
+    """Its last token is one that is copied."""
+    weights = token_weights(Encoded([7], [9, 5, 6, 7], 0, (8, 5, 6, 7, 4), cut=True))
+    assert weights == [1.0, 1.0, COPIED, COPIED]

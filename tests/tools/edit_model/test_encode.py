@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from warmline.engine import Tokenizer
 
-from tools.edit_model.encode import RecordEncoder, joined
+from tools.edit_model.encode import Encoded, RecordEncoder, cut_after_changes, joined
 from tools.edit_model.record import CompletionRecord, EditRecord
 
 MARKS = {"<|im_end|>": 1002, "<jupyter_text>": 1012, "<jupyter_code>": 1013}
@@ -50,6 +50,7 @@ def encoder() -> RecordEncoder:
         token_bytes=token_bytes,
         bos_id=None,
         adds_bos=False,
+        word_ends="",
         bos_token="",
         eos_token="",
         chat_template=None,
@@ -131,3 +132,26 @@ def test_one_instruction_stands_alone() -> None:
     """Only further instructions get a heading of their own."""
     assert joined(["rename a"]) == "rename a"
     assert joined(["a", "b", "c"]) == "a\nInstruction: b\nInstruction: c"
+
+
+def test_what_is_copied_after_the_last_change_can_be_cut() -> None:
+    """Some of it is kept, the end goes with the rest."""
+    tail = list(range(100, 200))
+    cut = cut_after_changes(Encoded([1], [5, 9, *tail, 2], 0, (5, 8, *tail)), 24)
+    assert cut.cut and cut.answer == [5, 9, *tail[:24]]
+    assert cut_after_changes(cut, 24) is cut
+    deleted = cut_after_changes(Encoded([1], [5, *tail, 2], 0, (5, 8, *tail)), 24)
+    assert deleted.answer == [5, *tail[:24]]
+
+
+def test_answers_with_nothing_to_cut_stay_whole() -> None:
+    """Completions, answers that change nothing, and those that change near their end; what was given stays, too."""
+    tail = list(range(100, 200))
+    for encoded in (
+        Encoded([1], [*tail, 2]),
+        Encoded([1], [*tail, 2], 0, tuple(tail)),
+        Encoded([1], [*tail, 9, 2], 0, tuple(tail)),
+    ):
+        assert cut_after_changes(encoded, 24) is encoded
+    given = cut_after_changes(Encoded([1], [9, *tail, 2], 50, (8, *tail)), 24)
+    assert len(given.answer) == 74

@@ -10,9 +10,10 @@ import pytest
 from tools.edit_model import kinds, make_data, unchanged
 from tools.edit_model.batches import group_records
 from tools.edit_model.edit import Edit, Replacement
-from tools.edit_model.make_data import Maker, make, parses, summary
+from tools.edit_model.make_data import make, parse_sizes, summary
 from tools.edit_model.phrasing import Phrasing
 from tools.edit_model.record import EditRecord, Record
+from tools.edit_model.shard import Maker, parses
 from tools.edit_model.source import SourceFile, Unit
 
 
@@ -40,9 +41,18 @@ def raising(unit: Unit, phrasing: Phrasing) -> Edit | None:
     raise RuntimeError("odd code")
 
 
+def note(unit: Unit, phrasing: Phrasing) -> Edit | None:
+    """Puts a comment above the return."""
+    at = unit.file.data.find(b"return", unit.start, unit.end)
+    mark = "#" if unit.file.language == "python" else "//"
+    indent = "    " if unit.file.language == "python" else "  "
+    return Edit("add-comment", "comment `done` before the return", (Replacement(at, at, f"{mark} done\n{indent}"),))
+
+
 MAKERS = [
     Maker("rename-variable", rename, False),
     Maker("fix-sign", bug, True),
+    Maker("add-comment", note, False),
     Maker("break-it", broken, False),
     Maker("fix-odd", raising, False),
 ]
@@ -133,6 +143,24 @@ def test_edits_of_one_range_stand_together() -> None:
     assert found[3] > 3 * found[0] + 3
 
 
+def test_two_edits_of_a_range_are_also_asked_for_at_once() -> None:
+    """What a range is asked for one by one makes further records: both changes for both requests."""
+    lines, _ = make(files(), "train", 200, 0, 1, siblings=4)
+    groups = [[r for r in group if isinstance(r, EditRecord)] for group in group_records(records(lines))]
+    pairs = [(group, r) for group in groups for r in group if r.kind == "two-edits" and len(group) > 2]
+    assert pairs
+    for _, pair in pairs:
+        assert "done" in pair.after and pair.after.count("count") < pair.before.count("count")
+        assert "rename" in pair.instructions[0].lower() and "comment" in pair.instructions[0].lower()
+
+
+def test_requests_without_effect_are_few_also_among_siblings() -> None:
+    """About as many as are asked for."""
+    lines, _ = make(files(), "train", 300, 0, 1, siblings=4)
+    share = sum(r.category == "unchanged" for r in records(lines) if isinstance(r, EditRecord)) / len(lines)
+    assert 0.0 < share < 0.2
+
+
 def test_no_unit_gives_more_than_its_share() -> None:
     """Few files don't lead to endless copies of them."""
     lines, _ = make(files()[:2], "train", 500, 0, 1)
@@ -161,4 +189,19 @@ def test_kinds_have_categories() -> None:
     assert kinds.category_of("fix-syntax") == kinds.category_of("loop-to-comprehension") == "semantic"
     assert kinds.category_of("two-edits") == "semantic"
     assert {kinds.category_of(kind) for kind in unchanged.KINDS} == {"unchanged"}
-    assert kinds.weight_of("rename-variable") > kinds.weight_of("wrap-if")
+    assert kinds.weight_of("rename-variable", "train") > kinds.weight_of("wrap-if", "train")
+    assert kinds.weight_of("delete-statement", "train") > kinds.weight_of("delete-statement", "held-out")
+
+
+def test_tables_name_an_edit_alike_in_all_languages() -> None:
+    """Whatever a record of one language calls it."""
+    assert kinds.shown_as("fix-missing-bracket") == kinds.shown_as("fix-syntax") == "fix-syntax"
+    assert kinds.shown_as("ternary-to-if-else") == "ternary-to-if"
+    assert kinds.shown_as("rename-variable") == "rename-variable"
+
+
+def test_sizes_are_read_from_the_command_line() -> None:
+    """Lines ascend, or they would be of no use."""
+    assert parse_sizes("12:0.5,120:0.5") == ((12, 0.5), (120, 0.5))
+    with pytest.raises(ValueError, match="ascend"):
+        parse_sizes("40:0.5,12:0.5")

@@ -5,7 +5,17 @@ from __future__ import annotations
 from random import Random
 
 from tools.edit_model.edit import Edit, Replacement
-from tools.edit_model.mixes import accepted_part, change_of, corrected, near_name, steered, two_edits
+from tools.edit_model.mixes import (
+    STEERED,
+    TWO_EDITS,
+    accepted_part,
+    change_of,
+    composed,
+    corrected,
+    near_name,
+    steered,
+    two_edits,
+)
 from tools.edit_model.phrasing import Phrasing
 from tools.edit_model.source import SourceFile, Unit
 
@@ -101,3 +111,32 @@ def test_near_names_keep_their_style() -> None:
     assert all("_" not in n and n[0].islower() for n in names)
     assert all(n.isupper() for n in (near_name("MAX_SIZE", Random(seed)) for seed in range(50)))
     assert sum(n != "parseHeader" for n in names) == 50
+
+
+def made(old: str, new: str, instruction: str, kind: str) -> Edit:
+    """An edit that replaces the first place of a text."""
+    at = FILE.index(old.encode())
+    return Edit(kind, instruction, (Replacement(at, at + len(old), new),))
+
+
+def test_edits_made_apart_are_put_together() -> None:
+    """Both are made, asked for at once or in turn."""
+    one = made("3", "44", "change 3 to 44", "change-constant")
+    two = made("    x = a\n", "", "remove the assignment to x", "delete-statement")
+    wanted = b"def f(a):\n    y = 44\n    return x\n"
+    at_once = composed(unit(), TWO_EDITS, one, two, Random(1))
+    assert at_once is not None and at_once.versions[-1] == wanted and len(at_once.instructions) == 1
+    in_turn = composed(unit(), STEERED, one, two, Random(2))
+    assert in_turn is None or (in_turn.versions[-1] == wanted and len(in_turn.instructions) == 2)
+    assert any(composed(unit(), STEERED, two, one, Random(seed)) for seed in range(20))
+
+
+def test_edits_that_have_to_do_with_each_other_are_not_put_together() -> None:
+    """One that writes what the other takes away, two of the same place, and those that reach all there is."""
+    rename = made("a)", "b)", "rename a to b", "rename-parameter")
+    log = made("    return", "    log(a)\n    return", "log a", "add-log")
+    other = made("a)", "c)", "rename a to c", "rename-parameter")
+    comments = made("3", "4", "remove all comments", "remove-comments")
+    number = made("3", "5", "change 3 to 5", "change-constant")
+    for one, two in ((rename, log), (log, rename), (rename, other), (rename, comments), (number, comments)):
+        assert composed(unit(), TWO_EDITS, one, two, Random(1)) is None

@@ -104,6 +104,24 @@ def test_gradients_are_those_of_the_unrounded_model(make_tiny_model: Make) -> No
 
 
 @pytest.mark.usefixtures("uncompiled")
+def test_both_working_types_train_the_same(make_tiny_model: Make) -> None:
+    """Losses and gradients in float32 and in bfloat16 differ by rounding alone."""
+    config, weights = make_tiny_model(**SIZES)
+    lora, batch = trained(config), packed(64, 96)
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        network = Network(config, weights, lora, CALIBRATION, dtype=dtype)
+        loss, _, _ = network.loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        found.append((loss.item(), [gradient.clone() for gradient in network.parameter_gradients()]))
+    (exact, exact_gradients), (rounded, rounded_gradients) = found
+    assert rounded == pytest.approx(exact, rel=0.01)
+    for ours, right in zip(rounded_gradients, exact_gradients, strict=True):
+        assert ours.dtype == right.dtype == torch.float32
+        assert F.cosine_similarity(ours.flatten(), right.flatten(), dim=0) > 0.98
+
+
+@pytest.mark.usefixtures("uncompiled")
 def test_what_is_trained_is_what_the_cpu_backend_runs(tmp_path: Path, make_tiny_model: Make) -> None:
     """With the adapter merged, the backend finds the targets as likely as the network does.
 
@@ -170,10 +188,10 @@ def test_branches_are_as_sequences_of_their_own(make_tiny_model: Make) -> None:
 def test_rows_and_matrices_become_whole_numbers() -> None:
     """The largest of each row is 127 of its scale's units."""
     x = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0]])
-    integers, scale = round_rows(x)
+    integers, scale = round_rows(x, torch.bfloat16)
     assert integers.tolist() == [[64.0, -127.0, 32.0], [0.0, 0.0, 0.0]]
     torch.testing.assert_close(integers.float() * scale, x, atol=2 / 127, rtol=0)
-    integers, scale = round_matrix(torch.tensor([[1.27, -0.64]]))
+    integers, scale = round_matrix(torch.tensor([[1.27, -0.64]]), torch.float32)
     assert integers.tolist() == [[127.0, -64.0]]
     torch.testing.assert_close(scale, torch.tensor([0.01]))
 

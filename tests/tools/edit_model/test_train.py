@@ -136,3 +136,17 @@ def test_the_log_has_a_line_a_step(tmp_path: Path) -> None:
     assert lines[0]["loss"] == 1.5
     assert [line.get("answers") for line in lines] == [2, 4, None]
     assert lines[-1]["held_out"]["exact"] == {"mechanical": [1, 2]}
+
+
+@pytest.mark.usefixtures("uncompiled")
+def test_b_may_learn_faster_than_a(start: Callable[..., Trainer]) -> None:
+    """At the first step, where AdamW moves each number by its rate, B moves that many times as far."""
+    moved = {}
+    for ratio in (1.0, 8.0):
+        trainer = start(dataclasses.replace(RECIPE, b_ratio=ratio, warmup=1), folder=f"ratio-{ratio}")
+        before = [parameter.clone() for parameter in trainer.network.lora.parameters()]
+        trainer.update(batch(0), 2)
+        after = list(trainer.network.lora.parameters())
+        moved[ratio] = [(new - old).abs().max().item() for old, new in zip(before, after, strict=True)]
+    assert moved[8.0][1::2] == pytest.approx([8 * x for x in moved[1.0][1::2]], rel=0.01)
+    assert moved[8.0][0::2] == pytest.approx(moved[1.0][0::2], rel=0.01, abs=1e-9)

@@ -12,7 +12,7 @@ from typing import Final
 from tools.edit_model.edit import Edit, Replacement
 from tools.edit_model.phrasing import Phrasing
 from tools.edit_model.source import Unit, parser
-from tools.edit_model.transforms.braces_refactorings import condition_of
+from tools.edit_model.transforms.braces_ifs import condition_of
 from tools.edit_model.transforms.braces_view import (
     Node,
     View,

@@ -270,33 +270,7 @@ def worded(phrasing: Phrasing, wordings: Sequence[str], rewrite: Rewrite, others
         return None
     choices.append(wordings[-1] if determinate(wordings[-1]) else choices[-1])
     filled = [_filled(wording, rewrite, phrasing.code) for wording in choices]
-    return asked(phrasing, [text for text in filled if text is not None])
-
-
-# What a wording of a request starts with; the others state a fact, and courtesies don't fit them.
-_VERBS: Final = frozenset(
-    """
-    access accumulate actually add alphabetize apply arrange assign avoid await break build cache call chain
-    change check close collapse collect combine compare compute concatenate continue convert correct cut dedent
-    deduplicate define delete do drop eliminate evaluate exchange expand express extract fill fix flatten flip
-    fold format get give go indent inline introduce invert iterate join just keep let log look loop make merge
-    modernize move name negate nest open order pass prefer pull put raise read rearrange reduce rely remove
-    rename reorder replace return reverse rewrite run save separate set shorten simplify sort spell split store
-    strip swap switch take terminate test transpose turn unfold unindent unroll update use wrap write yield
-    """.split()  # noqa: SIM905
-)
-
-
-def asked(phrasing: Phrasing, wordings: Sequence[str]) -> str:
-    """One of the wordings as `Phrasing.pick` types it, with courtesies only where it is a request."""
-    text = phrasing.pick(*wordings)
-    match = re.match(r"(Please |can you )(\w+)", text)
-    if match and match[2].lower() not in _VERBS:
-        text = text[len(match[1]) :]
-        if match[1] == "can you ":
-            text = text.removesuffix("?")
-    # Names of classes keep their capital.
-    return text[0].upper() + text[1:] if re.match(r"\w+(Error|Warning):", text) else text
+    return phrasing.pick_fact_or_request(*(text for text in filled if text is not None))
 
 
 def forward(kind: str, find: Finder, wordings: Sequence[str], every: Sequence[str] = ()) -> Transform:
@@ -315,7 +289,7 @@ def forward(kind: str, find: Finder, wordings: Sequence[str], every: Sequence[st
             lines = rewritten(code, tuple(joined))
             if lines is None or code_of(lines) is None:
                 return None
-            return _edit(kind, asked(phrasing, every), unit, code, tuple(joined))
+            return _edit(kind, phrasing.pick_fact_or_request(*every), unit, code, tuple(joined))
         chosen = phrasing.random.choice(places)
         lines = rewritten(code, chosen.replacements)
         if lines is None or code_of(lines) is None:
@@ -346,7 +320,7 @@ def inverse(kind: str, undo: Finder, find: Finder, wordings: Sequence[str], ever
             back = {r: None for rewrite in rewrites for r in rewrite.replacements}
             if not all(rewrite.replacements for rewrite in rewrites) or rewritten(made, tuple(back)) != code.lines:
                 return None
-            return _edit(kind, asked(phrasing, every), unit, code, tuple(joined))
+            return _edit(kind, phrasing.pick_fact_or_request(*every), unit, code, tuple(joined))
         chosen = phrasing.random.choice(undone)
         lines = rewritten(code, chosen.replacements)
         made = None if lines is None else code_of(lines)
