@@ -1,9 +1,9 @@
-"""A chat template is reduced to what stands around one user message."""
+"""A chat template is reduced to what stands around messages."""
 
 from __future__ import annotations
 
 import pytest
-from warmline.realtime.chat_template import render_around_message
+from warmline.realtime.chat_template import ChatTemplate, render_around_message
 
 
 def test_the_message_is_cut_out():
@@ -52,3 +52,27 @@ def test_a_template_that_cannot_be_used_is_explained(template):
     """It raises ValueError; a template can't reach into Python."""
     with pytest.raises(ValueError, match="chat template"):
         render_around_message(template, "", "")
+
+
+def test_a_conversation_is_framed():
+    """Before, between and after; and whether white space at a message's ends stays."""
+    template = (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content | trim if m.role == 'user' else m.content }}{% endfor %}!"
+    )
+    frame = ChatTemplate(template, "", "").frame(["system", "user", "assistant", "user"])
+    assert frame.texts == ("<system>", "<user>", "<assistant>", "<user>", "!")
+    assert frame.strips == (False, True, False, True)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for m in messages | reverse %}{{ m.content }}{% endfor %}",
+        "{{ messages[-1].content }}",
+        "{% if messages[0].role == messages[1].role %}{{ raise_exception('roles must alternate') }}{% endif %}",
+    ],
+)
+def test_a_conversation_that_a_template_does_not_show_is_explained(template):
+    """Messages that are left out, out of order, or refused."""
+    with pytest.raises(ValueError, match="chat template"):
+        ChatTemplate(template, "", "").frame(["user", "user"])

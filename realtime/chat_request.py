@@ -1,0 +1,37 @@
+"""A turn of a conversation."""
+
+from __future__ import annotations
+
+from warmline.engine import GenerationRequest, SequenceEvent
+
+from .conversations import ChatTurn
+from .generation import Generation, Surroundings
+from .outputs import CompletionOutput
+from .prompts import PromptPlan
+from .protocol import Chat, Reason
+from .tracing import Trace
+
+
+class ChatRequest(Generation):
+    """One `Chat`. Its turn is told what the model said, and how it ended."""
+
+    kind = "chat"
+
+    def __init__(self, message: Chat, turn: ChatTurn, stream: int, trace: Trace, surroundings: Surroundings) -> None:
+        super().__init__(message, stream, None, trace, surroundings)
+        self._turn = turn
+
+    @property
+    def conversation(self) -> str:
+        """The id of its conversation."""
+        return self._turn.conversation
+
+    def make(self, plan: PromptPlan) -> tuple[GenerationRequest, CompletionOutput]:
+        """What the engine gets, and what its text becomes."""
+        return self._sequence(plan, self._sampling.max_tokens), CompletionOutput(self.stream, plan.newline)
+
+    def heard(self, event: SequenceEvent) -> None:
+        self._turn.feed(event)
+
+    def over(self, outcome: Reason) -> None:
+        self._turn.end(outcome)

@@ -1,0 +1,326 @@
+"""The routes: from a request's body to a sequence in the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from warmline.engine import GenerationRequest, ModelInfo, SamplingParams, pack_tokens
+
+from ..chat_template import Role
+from ..errors import Refused
+from ..planning import LONG_PLAN_CHARS
+from ..protocol import ErrorCode
+from ..service import Service
+from ..trace_context import valid_traceparent
+from ..tracing import Trace, clock
+from ..windows import MAX_CHARS_PER_TOKEN
+from .answers import Answer, ChatAnswer, CompletionAnswer
+from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
+from .guard import SALT
+from .problems import FAULT, HttpCode, Problem
+from .reply import Reply
+from .responses import StreamResponse, WholeResponse
+
+logger = structlog.get_logger("warmline.http")
+
+_COMPLETION_TOKENS: Final = 16
+"""What a completion may have where the request doesn't say, as in OpenAI's API."""
+_BODY_TIMEOUT: Final = 30.0
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
+}  # fmt: skip
+_MESSAGE_CHARS: Final = 16
+"""What a template writes around a message, at least about so many characters."""
+_BODY_SLACK: Final = 1 << 20
+"""Bytes of a body beside its text."""
+
+_Plan = Callable[[], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a request asks for.
+
+    Attributes:
+        kind: what metrics call it.
+        plan: makes the tokens of its prompt, in whatever thread.
+        chars: about how many characters there are to tokenise.
+    """
+
+    kind: str
+    body: Common
+    sampling: SamplingParams
+    plan: _Plan
+    chars: int
+    trace: Trace
+    traceparent: str | None
+    answer: Answer
+
+
+class Api:
+    """Answers requests that were let in. ``health`` returns what is wrong with the service, or None."""
+
+    def __init__(self, service: Service, server: str, health: Callable[[], str | None]) -> None:
+        self._service = service
+        self._health = health
+        self._model = service.engine.model
+        self._fingerprint = _fingerprint(server, self._model)
+        self._started = int(time.time())
+        self._draining = False
+        self._replies: set[Reply] = set()
+        self._running: Counter[str] = Counter()
+
+    def application(self) -> Starlette:
+        """The routes as an ASGI application."""
+        routes = [
+            Route("/v1/completions", self._complete, methods=["POST"]),
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+            Route("/v1/models/{model:path}", self._models, methods=["GET"]),
+            Route("/healthz", self._healthz, methods=["GET"]),
+        ]
+        handlers: dict[Any, Any] = {
+            Problem: self._problem,
+            Refused: self._refusal,
+            HTTPException: self._not_routed,
+            Exception: self._fault,
+        }
+        app = Starlette(routes=routes, exception_handlers=handlers)
+        app.router.redirect_slashes = False
+        return app
+
+    @property
+    def running(self) -> int:
+        """How many requests have not ended."""
+        return len(self._replies)
+
+    def drain(self) -> None:
+        """The server goes away: end all requests, and take no more."""
+        self._draining = True
+        for reply in list(self._replies):
+            reply.give_up(_restarting())
+
+    # Routes ----------------------------------------------------------------------------------------------------
+
+    async def _complete(self, request: Request) -> StreamResponse | WholeResponse:
+        received = clock()
+        body = parse(await self._body(request), CompletionBody)
+        trace = Trace(received, clock())
+        prompt, suffix = body.text_or_tokens(), body.suffix or ""
+        if isinstance(prompt, str):
+            plan: _Plan = partial(self._service.prompts.raw, prompt, suffix)
+        elif suffix:
+            raise Problem(ErrorCode.INVALID_PARAMETER, "a suffix needs a prompt of text", "suffix")
+        else:
+            plan = partial(list, prompt)
+        job = _Job(
+            "http_completion",
+            body,
+            body.sampling(random.getrandbits(48), (), _COMPLETION_TOKENS),
+            plan,
+            len(prompt) + len(suffix),
+            trace,
+            valid_traceparent(request.headers.get("traceparent")),
+            self._answer(CompletionAnswer, "cmpl", body),
+        )
+        return await self._generate(job, request.scope["state"][SALT])
+
+    async def _chat(self, request: Request) -> StreamResponse | WholeResponse:
+        received = clock()
+        body = parse(await self._body(request), ChatBody)
+        trace = Trace(received, clock())
+        chat, messages = self._service.chat, body.messages
+        roles = [_role(message, number) for number, message in enumerate(messages)]
+        contents = [
+            text_of(message.content, f"messages[{number}].content", "\n") for number, message in enumerate(messages)
+        ]
+        job = _Job(
+            "http_chat",
+            body,
+            body.sampling(random.getrandbits(48), chat.stop, self._model.max_sequence_tokens),
+            partial(chat.whole, roles, contents),
+            sum(map(len, contents)) + _MESSAGE_CHARS * len(messages),
+            trace,
+            valid_traceparent(request.headers.get("traceparent")),
+            self._answer(ChatAnswer, "chatcmpl", body),
+        )
+        return await self._generate(job, request.scope["state"][SALT])
+
+    async def _models(self, request: Request) -> Response:
+        self._check_model(request.path_params.get("model", ""))
+        model = {
+            "id": self._model.name,
+            "object": "model",
+            "created": self._started,
+            "owned_by": "warmline",
+            "context_length": min(self._model.context_length, self._model.max_sequence_tokens),
+        }
+        whole: Any = model if "model" in request.path_params else {"object": "list", "data": [model]}
+        return Response(msgspec.json.encode(whole), media_type="application/json")
+
+    async def _healthz(self, request: Request) -> Response:
+        problem = self._health()
+        return PlainTextResponse(f"{problem or 'ok'}\n", 200 if problem is None else 503)
+
+    # Generating ------------------------------------------------------------------------------------------------
+
+    async def _generate(self, job: _Job, salt: str) -> StreamResponse | WholeResponse:
+        """Submit a sequence; returns the response that writes its text."""
+        service, body = self._service, job.body
+        self._check_model(body.model)
+        available, limit = self._model.max_sequence_tokens, service.limits.max_requests
+        if job.chars > MAX_CHARS_PER_TOKEN * available:
+            raise Problem(
+                ErrorCode.PROMPT_TOO_LONG,
+                f"the prompt needs over {job.chars // MAX_CHARS_PER_TOKEN} tokens, and {available} are available",
+            )
+        predicted = body.draft()[: MAX_CHARS_PER_TOKEN * available]
+        if self._draining:
+            raise _restarting()
+        if self._running[salt] >= limit:
+            raise Problem(ErrorCode.TOO_MANY_REQUESTS, f"{limit} requests are running; wait for one to end")
+
+        def tokens() -> tuple[list[int], list[int] | None]:
+            return job.plan(), service.chat.tokenizer.encode(predicted) if predicted else None
+
+        def ended(reply: Reply) -> None:
+            self._replies.discard(reply)
+            service.metrics.running.dec()
+            self._leave(salt)
+
+        self._running[salt] += 1
+        try:
+            if job.chars + len(predicted) > LONG_PLAN_CHARS:
+                prompt, draft = await asyncio.get_running_loop().run_in_executor(service.threads, tokens)
+            else:
+                prompt, draft = tokens()
+            if self._draining:
+                raise _restarting()
+            sequence = GenerationRequest(
+                id=service.engine.next_id(),
+                prompt=_packed(prompt),
+                sampling=job.sampling,
+                salt=salt,
+                draft=None if draft is None else pack_tokens(draft),
+            )
+        except BaseException:
+            self._leave(salt)
+            raise
+        names = {"request": job.answer.id}
+        if job.traceparent is not None:
+            names["traceparent"] = job.traceparent
+        reply = Reply(sequence, job.kind, job.trace, service, ended, names)
+        service.metrics.running.inc()
+        self._replies.add(reply)
+        reply.start()
+        response = StreamResponse if body.stream else WholeResponse
+        return response(reply, job.answer, service)
+
+    def _leave(self, salt: str) -> None:
+        self._running[salt] -= 1
+        if not self._running[salt]:
+            del self._running[salt]
+
+    def _answer(self, kind: type[Answer], prefix: str, body: Common) -> Answer:
+        return kind(
+            f"{prefix}-{secrets.token_hex(12)}",
+            self._model.name,
+            self._fingerprint,
+            usage=body.includes_usage,
+            predicted=body.prediction is not None,
+        )
+
+    def _check_model(self, name: str) -> None:
+        if name not in ("", self._model.name):
+            raise Problem(
+                HttpCode.MODEL_NOT_FOUND, f"there is no model {name[:80]!r} here, only {self._model.name!r}", "model"
+            )
+
+    async def _body(self, request: Request) -> bytearray:
+        """A request's whole body.
+
+        Raises:
+            Problem: it is too large, or doesn't come.
+
+        """
+        # Prompt and prediction, in characters of at most six bytes (JSON's escapes).
+        fitting = 2 * 6 * MAX_CHARS_PER_TOKEN * self._model.max_sequence_tokens + _BODY_SLACK
+        most = min(self._service.limits.max_frame_bytes, fitting)
+        too_large = Problem(HttpCode.REQUEST_TOO_LARGE, f"the body is too large; at most {most} bytes are taken")
+        declared = request.headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > most:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(_BODY_TIMEOUT):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > most:
+                        raise too_large
+        except (TimeoutError, ClientDisconnect):
+            raise Problem(HttpCode.REQUEST_TIMEOUT, "the body did not come in time") from None
+        return body
+
+    # What went wrong -------------------------------------------------------------------------------------------
+
+    async def _refusal(self, request: Request, refusal: Exception) -> Response:
+        assert isinstance(refusal, Refused)
+        return await self._problem(request, Problem(refusal.code, refusal.message))
+
+    async def _problem(self, request: Request, problem: Exception) -> Response:
+        assert isinstance(problem, Problem)
+        self._service.metrics.message_refused(problem.code)
+        return Response(problem.body(), problem.status, problem.headers)
+
+    async def _not_routed(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        problem = Problem(HttpCode.NOT_FOUND, "there are /v1/completions, /v1/chat/completions and /v1/models")
+        if error.status_code == 405:
+            problem = Problem(HttpCode.METHOD_NOT_ALLOWED, f"{request.method} is not answered here")
+        return Response(problem.body(), problem.status, {**problem.headers, **(error.headers or {})})
+
+    async def _fault(self, request: Request, error: Exception) -> Response:
+        logger.error("request failed", path=request.url.path, exc_info=error)
+        problem = Problem(ErrorCode.INTERNAL_ERROR, FAULT)
+        return Response(problem.body(), problem.status, problem.headers)
+
+
+def _role(message: Message, number: int) -> Role:
+    role = _ROLES.get(message.role)
+    if role is None or message.tool_calls:
+        what = "tool calls" if role is not None else f"messages of the role {message.role[:40]!r}"
+        raise Problem(ErrorCode.INVALID_PARAMETER, f"{what} are not supported here", f"messages[{number}]")
+    return role
+
+
+def _packed(tokens: list[int]) -> bytes:
+    try:
+        return pack_tokens(tokens)
+    except OverflowError:
+        raise Problem(ErrorCode.INVALID_PARAMETER, "the prompt has tokens outside the vocabulary", "prompt") from None
+
+
+def _restarting() -> Problem:
+    return Problem(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; try again")
+
+
+def _fingerprint(server: str, model: ModelInfo) -> str:
+    """What the text for a seed depends on beside the request (OpenAI's `system_fingerprint`)."""
+    what = (server, model.name, model.adapter, model.backend, model.kernels)
+    return f"fp_{hashlib.sha256(repr(what).encode()).hexdigest()[:12]}"

@@ -1,0 +1,206 @@
+"""What requests say, typed, and what of it can't be done.
+
+Fields that are not named here change nothing about the answer and are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from warmline.engine import SamplingParams
+
+from ..protocol import MAX_INT, ErrorCode
+from .problems import Problem
+
+_Body = TypeVar("_Body", bound="Common")
+
+_Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+_Stop = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class StreamOptions(Struct, frozen=True):
+    """What a stream tells beside its text."""
+
+    include_usage: bool = False
+
+
+class Part(Struct, frozen=True):
+    """A part of a message."""
+
+    type: str
+    text: str = ""
+
+
+class Message(Struct, frozen=True):
+    """One message of a chat."""
+
+    role: str
+    content: str | list[Part] | None = None
+    tool_calls: list[Any] | None = None
+
+
+class Prediction(Struct, frozen=True):
+    """What the answer will probably repeat: it changes the time, never the text."""
+
+    type: str
+    content: str | list[Part]
+
+
+class Common(Struct, kw_only=True, frozen=True):
+    """What both kinds of requests may say. Null is the same as nothing."""
+
+    model: str = ""
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    prediction: Prediction | None = None
+    max_tokens: _Count | None = None
+    temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
+    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=MAX_INT)] | None = None
+    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    seed: int | None = None
+    stop: _Stop | Annotated[list[_Stop], Meta(max_length=16)] | None = None
+
+    # What is refused unless it asks for nothing.
+    n: int | None = None
+    logit_bias: dict[str, Any] | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+
+    def refused(self) -> dict[str, object]:
+        """Fields that ask for what can't be done."""
+        return {
+            "n": None if self.n == 1 else self.n,
+            "logit_bias": self.logit_bias,
+            "presence_penalty": self.presence_penalty,
+            "frequency_penalty": self.frequency_penalty,
+        }
+
+    @property
+    def includes_usage(self) -> bool:
+        """Whether a stream ends with what it cost."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+    def sampling(self, seed: int, stop: tuple[str, ...], max_tokens: int) -> SamplingParams:
+        """How tokens are chosen. ``seed`` and ``max_tokens`` are for where nothing is said; ``stop`` comes on top."""
+        own = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        return SamplingParams(
+            max_tokens=self.max_tokens or max_tokens,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            top_p=self.top_p or 1.0,
+            top_k=max(self.top_k or 0, 0),
+            min_p=self.min_p or 0.0,
+            seed=seed if self.seed is None else self.seed & MAX_INT,
+            stop=(*own, *stop),
+        )
+
+    def draft(self) -> str:
+        """The predicted text; empty without one."""
+        if self.prediction is None:
+            return ""
+        if self.prediction.type != "content":
+            raise Problem(ErrorCode.INVALID_PARAMETER, "a prediction must be of type content", "prediction.type")
+        return text_of(self.prediction.content, "prediction.content", "")
+
+
+class CompletionBody(Common, kw_only=True, frozen=True):
+    """POST /v1/completions."""
+
+    prompt: str | list[str | int | list[int]]
+    suffix: str | None = None
+    echo: bool | None = None
+    best_of: int | None = None
+    logprobs: int | None = None
+
+    def refused(self) -> dict[str, object]:
+        own = {"echo": self.echo, "best_of": None if self.best_of == 1 else self.best_of, "logprobs": self.logprobs}
+        return {**super().refused(), **own}
+
+    def text_or_tokens(self) -> str | list[int]:
+        """The one prompt."""
+        prompt = self.prompt
+        if isinstance(prompt, str):
+            return prompt
+        only = prompt[0] if len(prompt) == 1 else None
+        if isinstance(only, (str, list)):
+            return only
+        tokens = [token for token in prompt if isinstance(token, int)]
+        if len(tokens) < len(prompt) or not tokens:
+            raise Problem(ErrorCode.INVALID_PARAMETER, "one prompt a request: send each in its own", "prompt")
+        return tokens
+
+
+class ChatBody(Common, kw_only=True, frozen=True):
+    """POST /v1/chat/completions."""
+
+    messages: Annotated[list[Message], Meta(min_length=1)]
+    max_completion_tokens: _Count | None = None
+    logprobs: bool | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    response_format: dict[str, Any] | None = None
+    modalities: list[str] | None = None
+    audio: dict[str, Any] | None = None
+    web_search_options: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+
+    def refused(self) -> dict[str, object]:
+        plain = self.response_format is None or self.response_format.get("type") == "text"
+        return {
+            **super().refused(),
+            "logprobs": self.logprobs,
+            "tools": self.tools,
+            "functions": self.functions,
+            "response_format": None if plain else self.response_format,
+            "modalities": None if self.modalities == ["text"] else self.modalities,
+            "audio": self.audio,
+            "web_search_options": self.web_search_options,
+            "reasoning_effort": None if self.reasoning_effort in ("none", "minimal") else self.reasoning_effort,
+        }
+
+    def sampling(self, seed: int, stop: tuple[str, ...], max_tokens: int) -> SamplingParams:
+        sampling = super().sampling(seed, stop, max_tokens)
+        if self.max_completion_tokens is None:
+            return sampling
+        return msgspec.structs.replace(sampling, max_tokens=self.max_completion_tokens)
+
+
+def parse(body: bytes | bytearray, kind: type[_Body]) -> _Body:
+    """A request's body.
+
+    Raises:
+        Problem: it is no JSON, not of this kind, or asks for what can't be done.
+
+    """
+    try:
+        parsed = msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$")
+        param = path.rstrip("`").lstrip(".") or None
+        found = re.search("required field `(.*)`", reason)
+        if param is None and found is not None:
+            param = found[1]
+        raise Problem(ErrorCode.INVALID_MESSAGE, reason if param is None else f"{param}: {reason}", param) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Problem(ErrorCode.MALFORMED_MESSAGE, f"the body is not JSON: {error}") from None
+    for name, value in parsed.refused().items():
+        if value:
+            raise Problem(ErrorCode.INVALID_PARAMETER, f"{name} is not supported here; leave it out", name)
+    return parsed
+
+
+def text_of(content: str | list[Part] | None, param: str, between: str) -> str:
+    """The text of a message whose parts, if it has any, are all text."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    for part in content:
+        if part.type != "text":
+            raise Problem(
+                ErrorCode.INVALID_PARAMETER,
+                f"the model reads text only; a part of type {part.type[:40]!r} is none",
+                param,
+            )
+    return between.join(part.text for part in content)

@@ -1,0 +1,83 @@
+"""One socket of the HTTP listener: uvicorn's, with bounds on what a stranger can hold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ..limits import Limits
+from .responses import ABORT
+
+_MAX_HEAD: Final = 64 << 10
+"""Bytes of a request's line and headers."""
+_UNSENT_IN_KERNEL: Final = 16 << 10
+"""As for WebSockets: a slow reader shows here and not megabytes later."""
+
+
+class DoorConnection(HttpToolsProtocol):
+    """Cuts connections that send no request, too long a head, or a body without end, or that take nothing.
+
+    `limits` and `most` are set on a subclass, since uvicorn makes the instances.
+    """
+
+    limits: Limits
+    most: int
+    """Sockets open at once; further ones are cut."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._in_head = True
+        self._received = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            transport.abort()
+            return
+        high = self.limits.write_high_water
+        transport.set_write_buffer_limits(high, high // 4)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            with contextlib.suppress(OSError):
+                transport.get_extra_info("socket").setsockopt(
+                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_IN_KERNEL
+                )
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_head_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._received += len(data)
+        if self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + 2 * self.limits.max_frame_bytes):
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+        self._received = 0
+        if self._head_timer is None:
+            self._await_head()
+        self.scope["state"][ABORT] = self.transport.abort
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._cancel_head_timer()
+        super().on_headers_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.transport.abort()  # `close` would wait for a reader that takes nothing
+
+    def _await_head(self) -> None:
+        self._head_timer = self.loop.call_later(self.limits.hello_timeout, self.transport.abort)
+
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None

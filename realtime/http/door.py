@@ -1,0 +1,126 @@
+"""The listener: uvicorn in this process and on this event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Collection
+from typing import Final
+
+import uvicorn
+
+from ..auth import Authenticator
+from ..service import Service
+from .api import Api
+from .connection import DoorConnection
+from .guard import Guard
+
+_KEEP_ALIVE: Final = 30
+"""Seconds that a connection may be idle between requests."""
+_CLOSE_TIMEOUT: Final = 1
+"""Seconds that requests have for their last words."""
+
+
+class HttpDoor:
+    """Serves the API over HTTP. `start`, then `drain`, then `close`."""
+
+    def __init__(
+        self,
+        service: Service,
+        auth: Authenticator,
+        server: str,
+        allowed_hosts: Collection[str],
+        allowed_origins: Collection[str],
+        max_connections: int,
+        health: Callable[[], str | None],
+    ) -> None:
+        self._api = Api(service, server, health)
+        self._ticking: asyncio.Task[None] | None = None
+        self._sockets: list[socket.socket] = []
+        connection = type("BoundConnection", (DoorConnection,), {"limits": service.limits, "most": max_connections})
+        self._config = uvicorn.Config(
+            Guard(self._api.application(), auth, allowed_hosts, allowed_origins),
+            http=connection,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level=logging.CRITICAL,  # what matters is logged here
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            headers=[("server", server)],
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_CLOSE_TIMEOUT,
+        )
+        self._server = uvicorn.Server(self._config)
+
+    @property
+    def port(self) -> int:
+        """The port listened on."""
+        port: int = self._sockets[0].getsockname()[1]
+        return port
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen on all addresses of a host; port 0 takes a free one.
+
+        Raises:
+            OSError: they can't be listened on.
+
+        """
+        self._sockets = await _listening(host, port)
+        config, server = self._config, self._server
+        config.load()
+        server.lifespan = config.lifespan_class(config)
+        await server.startup(sockets=self._sockets)
+        self._ticking = asyncio.get_running_loop().create_task(server.main_loop())
+
+    def drain(self) -> None:
+        """The server goes away: end all requests, and take no more."""
+        self._api.drain()
+
+    @property
+    def drained(self) -> bool:
+        """Whether every request has ended."""
+        return self._api.running == 0
+
+    async def close(self) -> None:
+        """Close every connection, those that don't read at once. Idempotent."""
+        if self._ticking is None:
+            return
+        self._server.should_exit = True
+        await self._ticking
+        self._ticking = None
+        cut = asyncio.get_running_loop().call_later(_CLOSE_TIMEOUT, self._cut)
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._server.shutdown(sockets=self._sockets)
+        cut.cancel()
+        self._cut()
+
+    def _cut(self) -> None:
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
+
+async def _listening(host: str, port: int) -> list[socket.socket]:
+    """A bound socket for each address of a host, all on one port."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            sock = socket.socket(family, kind, protocol)
+            sockets.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            chosen = port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0)
+            sock.bind((address[0], chosen, *address[2:]))
+            sock.setblocking(False)
+    except BaseException:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets

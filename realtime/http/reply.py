@@ -1,0 +1,141 @@
+"""One request in the engine, from its submission to its last event, and what of its text was not taken yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import structlog
+from warmline.engine import Finished, GenerationRequest, SequenceEvent
+
+from ..receipts import receipt_of
+from ..service import Service
+from ..tracing import Trace, clock
+from .problems import Problem
+
+logger = structlog.get_logger("warmline.http")
+
+
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Reply:
+    """The text of one sequence, for one reader that takes it as it can.
+
+    The text of several steps is joined until it is taken. While much of it waits, the sequence pauses in the engine.
+
+    Attributes:
+        trace: its readings of the clock; the reader sets ``first_sent``, ``encoded`` and ``sent``.
+    """
+
+    def __init__(
+        self,
+        request: GenerationRequest,
+        kind: str,
+        trace: Trace,
+        service: Service,
+        on_end: Callable[[Reply], None],
+        names: Mapping[str, str],
+    ) -> None:
+        """Prepare a sequence.
+
+        ``kind`` is what metrics call it, ``names`` what the log says of it, and ``on_end`` is told of the engine's
+        last event.
+        """
+        self.trace = trace
+        self._request = request
+        self._kind = kind
+        self._names = names
+        self._engine = service.engine
+        self._metrics = service.metrics
+        self._most = service.limits.pause_unsent_bytes
+        self._on_end = on_end
+        self._closed = False
+        self._text: list[str] = []
+        self._waiting = 0
+        self._paused = False
+        self._finished: Finished | None = None
+        self._given_up: Exception | None = None
+        self._reader: asyncio.Future[None] | None = None
+
+    def start(self) -> None:
+        """Give the sequence to the engine."""
+        self.trace.submitted = clock()
+        self._engine.submit(self._request, self._on_event)
+
+    async def take(self) -> tuple[str, Finished | None]:
+        """Wait for the next text, and for how the sequence ended once that is all.
+
+        Raises:
+            Problem: the engine failed.
+            Exception: what `give_up` was called with.
+
+        """
+        while not (self._text or self._finished or self._given_up):
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        if self._given_up is not None:
+            raise self._given_up
+        failed = self._finished is not None and self._finished.reason == "error"
+        if failed and not self._text:
+            assert self._finished is not None
+            raise Problem.of_engine(self._finished)
+        text = self._text[0] if len(self._text) == 1 else "".join(self._text)
+        self._text.clear()
+        self._waiting = 0
+        if self._paused:
+            self._paused = False
+            self._engine.pause(self._request.id, False)
+        return text, None if failed else self._finished
+
+    def give_up(self, why: Exception) -> None:
+        """Free the sequence at once; `take` raises ``why`` from now on. One that has ended stays as it is."""
+        if self._finished is None and self._given_up is None:
+            self._given_up = why
+            self._engine.cancel(self._request.id)
+            self._wake()
+
+    def close(self) -> None:
+        """The reader is done with it, with or without having taken everything."""
+        self.give_up(ClientGone())
+        self._closed = True
+        self._observe()
+
+    def _on_event(self, event: SequenceEvent) -> None:
+        if event.finished is not None:
+            self.trace.ended = clock()
+            self._finished = event.finished
+        if event.text:
+            self._text.append(event.text)
+            self._waiting += len(event.text)
+            if self._waiting > self._most and not self._paused and self._finished is None:
+                self._paused = True
+                self._engine.pause(event.id, True)
+        if self._finished is not None:
+            self._on_end(self)
+            self._observe()
+        self._wake()
+
+    def _observe(self) -> None:
+        """Once the engine and the reader are done, tell metrics and log what it cost and how long it took."""
+        finished = self._finished
+        if finished is not None and self._closed:
+            receipt, timing = receipt_of((finished,), self._request.sampling.seed), self.trace.timing(finished)
+            self._metrics.request_ended(self._kind, finished.reason, receipt, timing)
+            logger.debug(
+                "request ended",
+                **self._names,
+                kind=self._kind,
+                outcome=finished.reason,
+                prompt_tokens=receipt.prompt_tokens,
+                output_tokens=receipt.output_tokens,
+                microseconds=timing.sent - timing.received,
+            )
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)

@@ -1,0 +1,432 @@
+"""The HTTP listener: framing, readers that go or don't read, strangers, and ends of all kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import socket
+
+import openai
+import pytest
+import structlog
+from warmline.realtime.limits import Limits
+from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address
+
+CHAT = "/v1/chat/completions"
+HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
+STREAM = {**HELLO, "stream": True}
+
+
+# What is written -----------------------------------------------------------------------------------------------
+
+
+async def test_events_are_framed_as_clients_read_them(serve_http, bare, engine):
+    """One `data:` line each, JSON without line ends, then [DONE]; the connection goes on."""
+    engine.scripts.append(["two\nlines", "\r\x85\u2028é"])
+    client = await bare(await serve_http())
+    client.send(CHAT, {**STREAM, "stream_options": {"include_usage": True}})
+    answer = await client.answer()
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    *events, end = answer.events
+    assert end == "[DONE]"
+    chunks = [json.loads(event) for event in events]
+    assert [chunk["choices"][0]["delta"] for chunk in chunks[:3]] == [
+        {"role": "assistant", "content": "two\nlines"},
+        {"content": "\r\x85\u2028é"},
+        {},
+    ]
+    assert [chunk["usage"] for chunk in chunks[:3]] == [None] * 3
+    assert chunks[3]["usage"]["total_tokens"] == 9
+    assert answer.headers["x-request-id"] == chunks[0]["id"]
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).body == b"ok\n"
+
+
+async def test_an_empty_answer_is_an_answer(serve_http, bare, engine):
+    """A stream then has the event that ends it; a body has empty content."""
+    engine.default = ()
+    client = await bare(await serve_http())
+    client.send(CHAT, STREAM)
+    (end, done) = (await client.answer()).events
+    assert json.loads(end)["choices"][0] == {
+        "delta": {"role": "assistant"}, "finish_reason": "stop", "index": 0, "logprobs": None,
+    }  # fmt: skip
+    assert done == "[DONE]"
+    client.send(CHAT, HELLO)
+    assert json.loads((await client.answer()).body)["choices"][0]["message"]["content"] == ""
+
+
+async def test_the_metrics_count_http_requests(serve_http, bare, http):
+    """By kind and outcome, with their tokens; none is left running."""
+    server = await serve_http()
+    client = await bare(server)
+    client.send(CHAT, STREAM)
+    await client.answer()
+    client.send("/v1/completions", {"prompt": "x", "n": 3})
+    await client.answer()
+    _, metrics = await http(server, "/metrics")
+    assert 'warmline_requests_total{kind="http_chat",outcome="stop"} 1.0' in metrics
+    assert 'warmline_refused_messages_total{code="invalid_parameter"} 1.0' in metrics
+    assert "warmline_requests_running 0.0" in metrics
+
+
+# Bad input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        (b"{", "malformed_message", None),
+        (b'{"messages": [{"role": "user", "content": "\xff"}]}', "malformed_message", None),
+        (b'{"x": ' + b"[" * 100_000, "malformed_message", None),
+        (b"[]", "invalid_message", None),
+        (b"{}", "invalid_message", "messages"),
+        ({"messages": []}, "invalid_message", "messages"),
+        ({**HELLO, "temperature": "hot"}, "invalid_message", "temperature"),
+        ({**HELLO, "max_tokens": 0}, "invalid_message", "max_tokens"),
+        ({**HELLO, "stop": ["a"] * 17}, "invalid_message", "stop"),
+        ({"messages": [{"role": "user", "content": 5}]}, "invalid_message", "messages[0].content"),
+    ],
+)  # fmt: skip
+async def test_a_body_that_is_none_is_explained(serve_http, bare, body, code, param):
+    """With a stable code and the field, and the connection goes on."""
+    client = await bare(await serve_http())
+    client.send(CHAT, body)
+    answer = await client.answer()
+    assert answer.status == 400
+    assert (answer.error["code"], answer.error["param"]) == (code, param)
+    assert answer.error["type"] == "invalid_request_error"
+    client.send(CHAT, HELLO)
+    assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize("headers", [["Content-Length: 999999999"], ["Transfer-Encoding: chunked"]])
+async def test_a_body_that_is_too_large_is_refused(serve_http, bare, headers):
+    """Where its length is known, before it is read, and else as soon as it is too long."""
+    server = await serve_http(limits=Limits(max_document_bytes=1000))
+    client = await bare(server)
+    head = [f"POST {CHAT} HTTP/1.1", "Host: localhost", *headers, "", ""]
+    client.writer.write("\r\n".join(head).encode())
+    if "chunked" in headers[0]:
+        client.writer.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        client.writer.write(b"ffff\r\n" + b"x" * 65535 + b"\r\n")
+    answer = await client.answer()
+    assert answer.status == 413
+    assert answer.error["code"] == "request_too_large"
+
+
+async def test_what_is_not_there_is_said(serve_http, bare):
+    """A wrong path, a wrong method, and no redirects that trust the Host header."""
+    client = await bare(await serve_http())
+    for method, path, status in (
+        ("POST", "/v1/embeddings", 404),
+        ("GET", CHAT, 405),
+        ("GET", "/v1/models/", 200),
+        ("POST", CHAT + "/", 404),
+    ):
+        client.send(path, method=method)
+        answer = await client.answer()
+        assert answer.status == status, path
+        if status != 200:
+            assert answer.error["type"] == "invalid_request_error"
+
+
+async def test_there_are_so_many_requests_for_a_key(serve_http, bare, engine):
+    """Another key has its own; an end makes room."""
+    engine.paused = True
+    server = await serve_http(api_keys=("a", "b"), limits=Limits(max_requests=1))
+    first, second = await bare(server), await bare(server)
+    first.send(CHAT, HELLO, "Authorization: Bearer a")
+    async with asyncio.timeout(10):
+        while not engine.requests:
+            await asyncio.sleep(0.002)
+    second.send(CHAT, HELLO, "Authorization: Bearer a")
+    answer = await second.answer()
+    assert (answer.status, answer.error["code"]) == (429, "too_many_requests")
+    assert answer.headers["retry-after"] == "1"
+    second.send(CHAT, HELLO, "Authorization: Bearer b")
+    engine.paused = False
+    assert (await second.answer()).status == 200
+    assert (await first.answer()).status == 200
+    first.send(CHAT, HELLO, "Authorization: Bearer a")
+    assert (await first.answer()).status == 200
+
+
+# Clients that go, and that don't read --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [HELLO, STREAM], ids=["whole", "stream"])
+@pytest.mark.parametrize("said", [[], ["some "]], ids=["before", "during"])
+async def test_a_client_that_goes_frees_its_sequence(serve_http, bare, engine, until, body, said):
+    """At once, before its first token and while it streams."""
+    engine.scripts.append(itertools.chain(said, held(engine)))
+    client = await bare(await serve_http())
+    client.send(CHAT, body)
+    await until(lambda: engine.requests and (engine.paused or not said))
+    await client.close()
+    await until(lambda: engine.running == 0)
+    assert len(engine.cancelled) == 1
+
+
+def held(engine):
+    """A script that says nothing more until it is cancelled."""
+    engine.paused = True
+    yield "never"
+
+
+async def test_leaving_a_stream_early_frees_its_sequence(serve_http, openai_client, engine, until):
+    """As people do with OpenAI's client."""
+    engine.scripts.append(itertools.repeat("word "))
+    client = openai_client(await serve_http())
+    async with await client.chat.completions.create(model="scripted", **STREAM) as stream:
+        async for _ in stream:
+            break
+    await until(lambda: engine.running == 0)
+    assert len(engine.cancelled) == 1
+
+
+async def test_clients_that_come_and_go_leave_nothing(serve_http, bare, engine, until):
+    """Sixty at once, a third of which leave before, during or after their answer: no sequence, task or socket."""
+    server = await serve_http()
+    before = len(asyncio.all_tasks())
+
+    async def client(number: int) -> None:
+        socket = await bare(server)
+        socket.send(CHAT, [HELLO, STREAM][number % 2])
+        if number % 3:
+            assert (await socket.answer()).status == 200
+        else:
+            for _ in range(number):
+                await asyncio.sleep(0)
+        await socket.close()
+
+    await asyncio.gather(*map(client, range(60)))
+    await until(lambda: engine.running == 0 and not server._door._server.server_state.connections)
+    await until(lambda: len(asyncio.all_tasks()) <= before)
+    assert server._door.drained
+
+
+async def test_a_traceparent_is_logged_with_the_request(serve_http, bare):
+    """So that the log can be joined with the client's."""
+    client = await bare(await serve_http())
+    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    with structlog.testing.capture_logs() as logs:
+        client.send(CHAT, HELLO, f"traceparent: {parent}")
+        answer = await client.answer()
+        client.send(CHAT, HELLO, "traceparent: none")
+        await client.answer()
+    ended = [entry for entry in logs if entry["event"] == "request ended"]
+    assert ended[0]["traceparent"] == parent
+    assert ended[0]["request"] == answer.headers["x-request-id"]
+    assert "traceparent" not in ended[1]
+
+
+async def test_a_slow_reader_pauses_its_sequence(serve_http, bare, engine, until):
+    """What waits for it is bounded; when it reads, all comes, and others are not held up."""
+    pieces = [f"{number:06} " + "x" * 1000 for number in range(600)]
+    engine.scripts.append(pieces)
+    limits = Limits(write_high_water=4096, pause_unsent_bytes=8192)
+    server = await serve_http(limits=limits)
+    slow, other = await bare(server, limit=1024), await bare(server)
+    slow.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    slow.send(CHAT, STREAM)
+    await until(lambda: bool(engine.held))
+    other.send(CHAT, HELLO)
+    assert (await other.answer()).status == 200
+    body = b""
+    async with asyncio.timeout(30):
+        while b"[DONE]" not in body:
+            body += await slow.reader.read(65536)
+    assert not engine.held
+    assert all(f"{number:06} ".encode() in body for number in range(600))
+
+
+async def test_a_reader_that_stands_still_is_cut(serve_http, bare, http, engine, until):
+    """Its sequence is freed, and the metrics count it."""
+    engine.scripts.append(itertools.repeat("x" * 1000))
+    limits = Limits(write_high_water=4096, pause_unsent_bytes=8192, stall_timeout=0.2)
+    server = await serve_http(limits=limits)
+    client = await bare(server, limit=1024)
+    client.send(CHAT, STREAM)
+    await until(lambda: bool(engine.requests) and engine.running == 0)
+    assert len(engine.cancelled) == 1
+    assert b"[DONE]" not in await client.closed()
+    assert "warmline_slow_readers_total 1.0" in (await http(server, "/metrics"))[1]
+
+
+async def test_a_connection_without_a_request_is_cut(serve_http, bare):
+    """Whether nothing comes or half a head."""
+    server = await serve_http(limits=Limits(hello_timeout=0.1))
+    silent, half = await bare(server), await bare(server)
+    half.writer.write(b"GET /healthz HTTP/1.1\r\n")
+    assert await silent.closed() == b""
+    assert await half.closed() == b""
+
+
+async def test_a_head_without_end_is_cut(serve_http, bare):
+    """However fast it comes."""
+    client = await bare(await serve_http())
+    client.writer.write(b"GET /healthz HTTP/1.1\r\n" + b"X: y\r\n" * 20_000)
+    assert await client.closed() == b""
+
+
+async def test_there_are_so_many_connections(serve_http, bare):
+    """Those that are served go on."""
+    server = await serve_http(max_connections=1)
+    client = await bare(server)
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).status == 200
+    assert await (await bare(server)).closed() == b""
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).status == 200
+
+
+# Strangers -----------------------------------------------------------------------------------------------------
+
+
+async def test_hosts_and_origins_are_those_of_the_websocket_listener(serve_http, bare, engine):
+    """Names must be on the list, and so must pages; those may read the answers, others get no CORS headers."""
+    page = "https://editor.example"
+    server = await serve_http(allowed_hosts=("box.lan",), allowed_origins=(page,))
+    client = await bare(server)
+    client.send(CHAT, HELLO, host="evil.example")
+    answer = await client.answer()
+    assert (answer.status, answer.error["code"]) == (403, "forbidden")
+    client.send(CHAT, HELLO, "Origin: https://evil.example")
+    answer = await client.answer()
+    assert (answer.status, answer.error["type"]) == (403, "permission_error")
+    assert "access-control-allow-origin" not in answer.headers
+    assert engine.requests == []
+    client.send(CHAT, HELLO, f"Origin: {page}", host="box.lan:9")
+    answer = await client.answer()
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, page)
+    assert answer.headers["vary"] == "origin"
+    client.send(
+        CHAT, None, f"Origin: {page}", "Access-Control-Request-Method: POST",
+        "Access-Control-Request-Headers: authorization", method="OPTIONS",
+    )  # fmt: skip
+    answer = await client.answer()
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-headers"] == "authorization"
+
+
+async def test_headers_that_come_twice_are_nobodys(serve_http, bare):
+    """A proxy may have checked the other one."""
+    client = await bare(await serve_http(api_keys=("k",)))
+    client.send("/healthz", None, "Host: localhost", method="GET")
+    assert (await client.answer()).status == 403
+    client.send("/v1/models", None, "Authorization: Bearer k", "Authorization: Bearer x", method="GET")
+    assert (await client.answer()).status == 401
+
+
+async def test_a_key_is_asked_for_before_the_body_is_read(serve_http, bare):
+    """Health needs none."""
+    client = await bare(await serve_http(api_keys=("k",)))
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).status == 200
+    client.writer.write(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n".encode())
+    answer = await client.answer()
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "bearer")
+    assert "Bearer" in answer.error["message"]
+
+
+def test_strangers_are_not_let_in_by_mistake():
+    """Off loopback the HTTP listener needs a key, too."""
+    with pytest.raises(ServerError, match="--api-key"):
+        check_address(ServerConfig(host="0.0.0.0", port=0, http_port=0))
+
+
+# Starting and ending -------------------------------------------------------------------------------------------
+
+
+async def test_a_taken_port_is_said_plainly(serve_http, engine, tokenizer):
+    """With the option that changes it, before anything is loaded and when listening."""
+    server = await serve_http()
+    taken = int(server.http_url.rpartition(":")[2].removesuffix("/v1"))
+    with pytest.raises(ServerError, match=f"127.0.0.1:{taken} is in use.*--http-port"):
+        check_address(ServerConfig(port=0, http_port=taken))
+    with pytest.raises(ServerError, match="--http-port"):
+        await GatewayServer(engine, tokenizer, ServerConfig(port=0, http_port=taken)).start()
+    with pytest.raises(ServerError, match="--port and --http-port are both 5000"):
+        check_address(ServerConfig(port=5000, http_port=5000))
+
+
+async def test_every_address_of_a_host_is_listened_on(serve_http):
+    """On one port, where a host has several."""
+    server = await serve_http(host="localhost")
+    reached = {info[4][0] for info in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
+    for address in reached:
+        _, writer = await asyncio.open_connection(address, int(server.http_url.rsplit(":", 1)[1].removesuffix("/v1")))
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_there_is_no_http_api_unless_asked(serve):
+    """Nothing else listens."""
+    assert (await serve()).http_url is None
+
+
+async def test_closing_ends_requests_with_an_error(serve_http, openai_client, bare, engine, until):
+    """A stream gets an event that clients raise, a whole answer 503, and nothing is left."""
+    engine.scripts.append(itertools.chain(["so "], held(engine)))
+    server = await serve_http()
+    stream = await openai_client(server).chat.completions.create(model="scripted", **STREAM)
+    whole = await bare(server)
+    whole.send(CHAT, HELLO)
+    await until(lambda: len(engine.requests) == 2)
+    async with asyncio.timeout(10):
+        closing = asyncio.ensure_future(server.close())
+        with pytest.raises(openai.APIError, match="restarts") as error:
+            async for _ in stream:
+                pass
+        assert error.value.code == "engine_unavailable"
+        answer = await whole.answer()
+        await closing
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert engine.running == 0
+
+
+async def test_an_engine_that_dies_is_an_error(serve_http, openai_client, bare, engine, until):
+    """In the stream, as the status of whole answers, and in /healthz."""
+    engine.scripts.append(itertools.chain(["so "], held(engine)))
+    server = await serve_http()
+    stream = await openai_client(server).chat.completions.create(model="scripted", **STREAM)
+    client = await bare(server)
+    client.send(CHAT, HELLO)
+    await until(lambda: len(engine.requests) == 2)
+    engine.fail("the engine died")
+    with pytest.raises(openai.APIError, match="the engine died") as error:
+        async for _ in stream:
+            pass
+    assert error.value.code == "engine_unavailable"
+    answer = await client.answer()
+    assert (answer.status, answer.error["code"]) == (503, "engine_unavailable")
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).status == 503
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_failure_of_the_engine_before_any_text_is_a_status(serve_http, bare, engine, stream):
+    """So that clients see it without reading a stream."""
+    engine.default, engine.reason = (), "error"
+    client = await bare(await serve_http())
+    client.send(CHAT, {**HELLO, "stream": stream})
+    answer = await client.answer()
+    assert (answer.status, answer.error["code"], answer.error["message"]) == (500, "internal_error", "it broke")
+
+
+@pytest.mark.parametrize("body", [HELLO, STREAM], ids=["whole", "stream"])
+async def test_a_fault_of_ours_is_an_error(serve_http, bare, engine, monkeypatch, body):
+    """The client is told, and the sequence is freed."""
+    monkeypatch.setattr("warmline.realtime.http.answers._encode", None)
+    client = await bare(await serve_http())
+    client.send(CHAT, body)
+    answer = await client.answer()
+    if "stream" in body:
+        (event,) = answer.events
+        assert json.loads(event)["error"]["code"] == "internal_error"
+    else:
+        assert (answer.status, answer.error["code"]) == (500, "internal_error")
+    assert engine.running == 0

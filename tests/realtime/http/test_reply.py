@@ -1,0 +1,116 @@
+"""One sequence's text, between an engine that is fast and a reader that may not be."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from warmline.engine import Finished, GenerationRequest, SequenceEvent
+from warmline.realtime.http.problems import Problem
+from warmline.realtime.http.reply import ClientGone, Reply
+from warmline.realtime.limits import Limits
+from warmline.realtime.tracing import Trace
+
+
+class Recorder:
+    """An engine and metrics that note what they are told."""
+
+    def __init__(self) -> None:
+        self.paused: list[bool] = []
+        self.cancelled: list[int] = []
+        self.observed: list[tuple[str, str]] = []
+        self.ended = 0
+
+    def submit(self, request, on_event) -> None:
+        self.say = lambda text="", finished=None: on_event(SequenceEvent(request.id, text, b"", finished))
+
+    def pause(self, sequence: int, paused: bool) -> None:
+        self.paused.append(paused)
+
+    def cancel(self, sequence: int) -> None:
+        self.cancelled.append(sequence)
+
+    def request_ended(self, kind, outcome, receipt, timing) -> None:
+        self.observed.append((kind, outcome))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def reply(recorder) -> Reply:
+    """A reply that pauses above ten characters."""
+    service = SimpleNamespace(engine=recorder, metrics=recorder, limits=Limits(pause_unsent_bytes=10))
+
+    def ended(_: Reply) -> None:
+        recorder.ended += 1
+
+    started = Reply(GenerationRequest(3, b""), "test", Trace(0, 0), service, ended, {})
+    started.start()
+    return started
+
+
+async def test_text_is_taken_as_it_comes(reply, recorder):
+    """A reader that waits gets each step's; the last comes with how it ended."""
+    taking = asyncio.ensure_future(reply.take())
+    await asyncio.sleep(0)
+    recorder.say("a")
+    assert await taking == ("a", None)
+    recorder.say("b", Finished("stop"))
+    assert await reply.take() == ("b", Finished("stop"))
+
+
+async def test_what_was_not_taken_is_joined(reply, recorder):
+    """A slow reader gets fewer and longer texts."""
+    for text in ("a", "b", "c"):
+        recorder.say(text)
+    assert await reply.take() == ("abc", None)
+
+
+async def test_the_engine_pauses_while_much_waits(reply, recorder):
+    """Once, and goes on when it is taken."""
+    recorder.say("x" * 10)
+    assert recorder.paused == []
+    recorder.say("x")
+    recorder.say("x")
+    assert recorder.paused == [True]
+    assert await reply.take() == ("x" * 12, None)
+    assert recorder.paused == [True, False]
+    recorder.say("x" * 11, Finished("stop"))
+    assert recorder.paused == [True, False]
+
+
+async def test_a_reader_that_waits_is_told_that_it_is_over(reply, recorder):
+    """With what it was given up for; the sequence is freed, and no text comes any more."""
+    taking = asyncio.ensure_future(reply.take())
+    await asyncio.sleep(0)
+    reply.give_up(ClientGone())
+    reply.give_up(ValueError("too late"))
+    recorder.say("late", Finished("cancel"))
+    with pytest.raises(ClientGone):
+        await taking
+    assert recorder.cancelled == [3]
+    assert recorder.ended == 1
+
+
+async def test_text_comes_before_the_failure_that_follows_it(reply, recorder):
+    """The engine may say both at once."""
+    recorder.say("a", Finished("error", error_code="engine_unavailable", error="gone"))
+    assert await reply.take() == ("a", None)
+    with pytest.raises(Problem, match="gone"):
+        await reply.take()
+
+
+@pytest.mark.parametrize("engine_first", [True, False])
+async def test_it_is_observed_once_engine_and_reader_are_done(reply, recorder, engine_first):
+    """Whoever is the last."""
+    ends = [lambda: recorder.say("", Finished("stop")), reply.close]
+    first, second = ends if engine_first else reversed(ends)
+    first()
+    assert recorder.observed == []
+    second()
+    assert recorder.observed == [("test", "stop")]
+    assert recorder.cancelled == ([] if engine_first else [3])
