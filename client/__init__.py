@@ -2,17 +2,25 @@
 
 async with connect("ws://127.0.0.1:8765") as session:
     document = await session.open("file:///app.py", text, language="python")
-    async for operation in session.edit(document, (0, 120), "add type hints"):
-        print(operation)
+    edit = session.edit(document, (0, 120), "add type hints")
+    async for operation in edit:
+        await document.apply(edit)  # what has come so far; the document may be changed meanwhile
+    # from another task, while it runs: await edit.steer("and docstrings"), edit.interrupt(), edit.cancel()
+
+    async with session.conversation() as chat:
+        async for piece in chat.say("What does main do?", documents=[document]):
+            print(piece, end="")
 """
 
 from warmline.realtime import JSON, MSGPACK, Drafts, ErrorCode, Reason, Receipt
 
+from .clock import ClockFilter
+from .conversation import Conversation
 from .document import Document
 from .errors import (
+    Conflict,
     ConnectionFailed,
     ConnectionLost,
-    DocumentChanged,
     DocumentClosed,
     EngineUnavailable,
     OutOfSync,
@@ -25,21 +33,26 @@ from .errors import (
     WarmlineError,
 )
 from .handshake import connect
-from .operations import Delete, EditOperation, Insert, Keep
+from .operations import Delete, EditOperation, Insert, Keep, Void
+from .parameters import Parameters
+from .results import ChatResult, CompletionResult, EditResult, Result
 from .session import Session
-from .streams import Completion, CompletionResult, EditResult, EditStream, Result
-from .timing import HopTiming
+from .streams import Completion, EditStream, Reply
+from .timing import HopTiming, measure_hops
 
 __all__ = [
     "JSON",
     "MSGPACK",
+    "ChatResult",
+    "ClockFilter",
     "Completion",
     "CompletionResult",
+    "Conflict",
     "ConnectionFailed",
     "ConnectionLost",
+    "Conversation",
     "Delete",
     "Document",
-    "DocumentChanged",
     "DocumentClosed",
     "Drafts",
     "EditOperation",
@@ -51,9 +64,11 @@ __all__ = [
     "Insert",
     "Keep",
     "OutOfSync",
+    "Parameters",
     "PromptTooLong",
     "Reason",
     "Receipt",
+    "Reply",
     "RequestError",
     "Result",
     "ServerMisbehaved",
@@ -61,6 +76,8 @@ __all__ = [
     "SessionClosed",
     "TooManyRequests",
     "Unauthorized",
+    "Void",
     "WarmlineError",
     "connect",
+    "measure_hops",
 ]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from warmline.realtime import Applied, TextEdit, replace_lone_surrogates
+from warmline.realtime import Applied, RangeTracker, TextEdit, Warm, replace_lone_surrogates
 
-from .errors import DocumentChanged, DocumentClosed
+from .errors import Conflict, DocumentClosed
 from .mirror import DocumentMirror
-from .operations import to_text_edits
-from .streams import CompletionResult, EditResult, Result
+from .operations import apply_in_order
+from .results import CompletionResult, EditResult
+from .streams import Completion, EditStream
 
 if TYPE_CHECKING:
     from .session import Session
+
+MAX_EDITS: Final = 1024
+"""Edits in one change above which the whole range is cheaper to send."""
 
 
 class Document:
@@ -57,25 +61,76 @@ class Document:
         self._session.check_size(mirror.replaced(start, end, text))
         await self._session.send_change(mirror.change(start, end, text))
 
-    async def apply(self, result: CompletionResult | EditResult) -> None:
-        """Make the change that a result proposes. An edit that was cut keeps the rest of the range as it was.
+    async def warm(self, position: int, end: int | None = None) -> None:
+        """Say where the next request will probably be, so that the server prepares for it in idle time.
+
+        A completion at ``position``, or an edit of [position, end). The text around changes is prepared anyway.
 
         Raises:
-            DocumentChanged: the document is no longer the version the result was made for; nothing was changed.
+            ValueError: the position or range is not within the text.
+            DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
         mirror = self.usable_mirror()
-        if result.document is not self:
-            raise ValueError(f"the result belongs to {result.document.uri}, not to {self.uri}")
-        if result.version != mirror.version:
-            raise DocumentChanged(
-                f"the result is for version {result.version} of {self.uri}, which is at {mirror.version} now; "
-                "ask again for the current text"
-            )
-        start, end, edits, applied = _as_change(result, mirror)
-        text = mirror.replaced(start, end, result.text)
+        mirror.check_range(position, position if end is None else end)
+        offset = mirror.offset(position)
+        await self._session.send_change(
+            Warm(mirror.uri, mirror.version, offset, None if end is None else mirror.offset(end))
+        )
+
+    async def apply(self, what: Completion | EditStream | CompletionResult | EditResult) -> None:
+        """Put into the document what a request has brought and is not in it yet.
+
+        A request that still runs may be applied as often as one likes: each time, what came since the last time goes
+        in. Changes that a person makes meanwhile, or makes before a result is applied, are respected. They move an
+        edit when they are outside its range, and stay when they are inside of it and clear of what it changes; what
+        was typed at the place of a completion, and is what it begins with, is not inserted again.
+
+        An edit that was cut keeps the rest of the range as it was.
+
+        Raises:
+            Conflict: a person's change and what is to be applied exclude each other. Of an `EditStream`, the
+                operations that stand were applied; otherwise nothing was changed.
+            RequestError: the text would be larger than the server takes; nothing was changed.
+            DocumentClosed, ConnectionLost: there is nobody to tell.
+
+        """
+        mirror = self.usable_mirror()
+        if what.document is not self:
+            raise ValueError(f"the result belongs to {what.document.uri}, not to {self.uri}")
+        if isinstance(what, Completion | CompletionResult):
+            await self._insert(what, mirror)
+            return
+        tracker = what.range
+        count = what.ready if isinstance(what, EditStream) else len(what.operations)
+        if isinstance(what, EditResult) and count > tracker.standing:
+            raise _conflict(self.uri, tracker)
+        if count > tracker.applied:
+            await self._operate(mirror, tracker, count, check=isinstance(what, EditResult) or what.ended)
+        if isinstance(what, EditStream) and tracker.conflict:
+            raise _conflict(self.uri, tracker)
+
+    async def _operate(self, mirror: DocumentMirror, tracker: RangeTracker, count: int, check: bool) -> None:
+        edits = tracker.edits(count)
+        if len(edits) > MAX_EDITS:
+            inside = [TextEdit(e.start - tracker.start, e.end - tracker.start, e.text) for e in edits]
+            edits = [TextEdit(tracker.start, tracker.end, apply_in_order(tracker.text, inside))]
+        text = apply_in_order(mirror.text, edits)
         self._session.check_size(text)
-        await self._session.send_change(mirror.commit(text, edits, applied))
+        await self._session.send_change(mirror.commit(text, edits, Applied(tracker.request, count), check=check))
+
+    async def _insert(self, what: Completion | CompletionResult, mirror: DocumentMirror) -> None:
+        place = what.place
+        remaining = place.remaining(what.text)
+        if remaining is None and isinstance(what, Completion) and place.is_ahead(what.text):
+            return
+        if remaining is None:
+            raise Conflict(f"something else was typed in {self.uri} than the completion says; ask again")
+        if remaining:
+            edits = [TextEdit(place.offset, place.offset, remaining)]
+            text = apply_in_order(mirror.text, edits)
+            self._session.check_size(text)
+            await self._session.send_change(mirror.commit(text, edits))
 
     async def close(self) -> None:
         """Let the server forget the document; its running requests end with reason ``cancel``. Idempotent."""
@@ -92,10 +147,9 @@ class Document:
         return self._mirror
 
 
-def _as_change(result: Result, mirror: DocumentMirror) -> tuple[int, int, list[TextEdit], Applied | None]:
-    if isinstance(result, EditResult):
-        edits = to_text_edits(result.operations, mirror.offset(result.start))
-        return result.start, result.end, edits, Applied(result.request, len(result.operations))
-    assert isinstance(result, CompletionResult)
-    offset = mirror.offset(result.position)
-    return result.position, result.position, [TextEdit(offset, offset, result.text)], None
+def _conflict(uri: str, tracker: RangeTracker) -> Conflict:
+    return Conflict(
+        f"a change of {uri} excludes the rest of the edit: {tracker.standing} of its {tracker.known} operations "
+        "stand; ask again for the current text",
+        tracker.standing,
+    )

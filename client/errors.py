@@ -49,8 +49,16 @@ class DocumentClosed(WarmlineError):
     """The document was closed by this program."""
 
 
-class DocumentChanged(WarmlineError):
-    """A result belongs to a version of the document that is no longer the current one."""
+class Conflict(WarmlineError):
+    """What a person changed in the document and what is to be applied to it exclude each other.
+
+    Attributes:
+        operations: how many operations of the edit stand; 0 for a completion.
+    """
+
+    def __init__(self, message: str, operations: int = 0) -> None:
+        super().__init__(message)
+        self.operations = operations
 
 
 class RequestError(WarmlineError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import ipaddress
 from collections.abc import Generator
 from types import TracebackType
-from typing import Final
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-import websockets.asyncio.client as websockets_client
 from warmline.realtime import (
     MSGPACK,
     SUBPROTOCOLS,
@@ -21,15 +22,13 @@ from warmline.realtime import (
     client_codec,
 )
 from warmline.realtime import ProtocolError as BadFrame
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
-from websockets.typing import Subprotocol
 
 from .errors import ConnectionFailed, Unauthorized, WarmlineError, request_error
-from .session import Session, closed_error
+from .session import Session
+from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
 
-MAX_FRAME: Final = 16 << 20
-CLOSE_TIMEOUT: Final = 1.0
+TransportName = Literal["auto", "websockets", "picows"]
+_TRANSPORTS: Final = get_args(TransportName)
 
 
 class connect:
@@ -42,9 +41,13 @@ class connect:
         client: what to call this program in the server's log.
         open_timeout: seconds until the session must stand.
         ping_interval: seconds between keep-alive pings; an unanswered one ends the session after as long again.
+        transport: ``picows`` (the extra ``warmline[fast]``) takes messages straight from the socket's callback, which
+            costs a fraction of what ``websockets`` does; ``auto`` takes it where it is installed. The session is the
+            same. Through a proxy that the environment names it is always ``websockets``, which asks the operating
+            system which proxy is meant for which host and knows their kinds.
 
     Raises:
-        ValueError: the URL or the subprotocol is none.
+        ValueError: the URL, the subprotocol or the transport is none, or ``picows`` is asked for and not installed.
         ConnectionFailed: there is no Warmline server, or it doesn't take new sessions.
         Unauthorized: the token is missing or wrong.
 
@@ -59,7 +62,12 @@ class connect:
         client: str = "warmline-python",
         open_timeout: float = 10.0,
         ping_interval: float | None = 20.0,
+        transport: TransportName = "auto",
     ) -> None:
+        if transport not in _TRANSPORTS:
+            raise ValueError(f"transport {transport!r} is none of {', '.join(_TRANSPORTS)}")
+        if transport == "picows" and not _has_picows():
+            raise ValueError("picows is not installed; pip install 'warmline[fast]', or leave transport= out")
         if subprotocol not in SUBPROTOCOLS:
             raise ValueError(f"subprotocol {subprotocol!r} is none of {', '.join(SUBPROTOCOLS)}")
         if token is not None and not (token.isascii() and token.isprintable()):
@@ -68,7 +76,8 @@ class connect:
         if parts.scheme not in ("ws", "wss") or not parts.hostname:
             raise ValueError(f"{url!r} is no WebSocket URL; it looks like ws://127.0.0.1:8765")
         self._url = url
-        self._host = parts.hostname
+        self._proxy = not _is_loopback(parts.hostname) and _has_proxy(parts.hostname)
+        self._fast = not self._proxy and transport != "websockets" and _has_picows()
         self._token = token
         self._subprotocol = subprotocol
         self._client = client
@@ -92,32 +101,41 @@ class connect:
     async def _open(self) -> Session:
         try:
             async with asyncio.timeout(self._open_timeout):
-                connection = await self._upgrade()
+                transport = await self._upgrade()
                 try:
-                    return await self._greet(connection)
+                    return await self._greet(transport)
                 except BaseException:
-                    connection.transport.abort()
+                    transport.abort()
                     raise
         except TimeoutError:
             raise ConnectionFailed(f"{self._url} did not answer within {self._open_timeout:g} seconds") from None
 
-    async def _upgrade(self) -> ClientConnection:
+    async def _upgrade(self) -> Transport:
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        text = client_codec(self._subprotocol).text
         try:
-            return await websockets_client.connect(
+            if self._fast:
+                from .fast_transport import PicowsTransport
+
+                return await PicowsTransport.connect(
+                    self._url,
+                    self._subprotocol,
+                    headers,
+                    text=text,
+                    ping_interval=self._ping_interval,
+                    open_timeout=self._open_timeout,
+                )
+            return await WebsocketsTransport.connect(
                 self._url,
-                subprotocols=[Subprotocol(self._subprotocol)],
-                additional_headers={"Authorization": f"Bearer {self._token}"} if self._token else None,
-                compression=None,
-                proxy=None if _is_loopback(self._host) else True,
-                open_timeout=None,
+                self._subprotocol,
+                headers,
+                text=text,
+                proxy=self._proxy,
                 ping_interval=self._ping_interval,
-                ping_timeout=self._ping_interval,
-                close_timeout=CLOSE_TIMEOUT,
-                max_size=MAX_FRAME,
             )
-        except InvalidStatus as error:
-            raise self._refused(error.response.status_code, error.response.body) from None
-        except (InvalidHandshake, EOFError) as error:
+        except Refused as refused:
+            raise self._refused(refused.status, refused.body) from None
+        except NoWebSocket as error:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         except TimeoutError:
             raise
@@ -128,30 +146,28 @@ class connect:
                 "Start the service with `warmline serve`, or name another URL"
             ) from None
 
-    async def _greet(self, connection: ClientConnection) -> Session:
-        if connection.subprotocol != self._subprotocol:
+    async def _greet(self, transport: Transport) -> Session:
+        if transport.subprotocol != self._subprotocol:
             raise ConnectionFailed(f"what answers at {self._url} does not speak {self._subprotocol}")
         codec: Codec[ServerMessage] = client_codec(self._subprotocol)
-        hello = codec.encode(Hello(client=self._client))
+        transport.send(codec.encode(Hello(client=self._client)))
         try:
-            await connection.send(hello.decode() if codec.text else hello)
-            message = codec.decode(await connection.recv())
-        except ConnectionClosed as closed:
-            error = closed_error(closed)
+            message = codec.decode(await transport.inbox.first())
+        except WarmlineError as error:
             raise error if isinstance(error, Unauthorized) else ConnectionFailed(f"{self._url}: {error}") from None
         except BadFrame as error:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         match message:
             case Welcome():
-                return Session(connection, codec, message, self._url)
+                return Session(transport, codec, message, self._url)
             case Error():
                 refused = request_error(message)
                 raise refused if isinstance(refused, Unauthorized) else ConnectionFailed(f"{self._url}: {refused}")
             case _:
                 raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: it said no welcome")
 
-    def _refused(self, status: int, body: bytes | bytearray | None) -> WarmlineError:
-        said = bytes(body or b"").decode(errors="replace").strip()
+    def _refused(self, status: int, body: bytes) -> WarmlineError:
+        said = body.decode(errors="replace").strip()
         reason = f": {said[:200]}" if said else ""
         if status == 401:
             wrong = "the token is wrong" if self._token else "pass token= (on the command line: --api-key)"
@@ -169,3 +185,12 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _has_proxy(host: str) -> bool:
+    """Whether the environment names a proxy for a host."""
+    return bool(getproxies().keys() - {"no"}) and not proxy_bypass(host)
+
+
+def _has_picows() -> bool:
+    return importlib.util.find_spec("picows") is not None

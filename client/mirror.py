@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
+from weakref import WeakSet
 
 from warmline.realtime import (
     Applied,
@@ -22,10 +24,18 @@ HASH_EVERY: Final = 32
 """A content hash costs time in the size of the text, so one change in this many carries it."""
 
 
+class Tracker(Protocol):
+    """What follows a place through the changes of its document."""
+
+    def changed(self, edits: Sequence[TextEdit], applied: Applied | None = None) -> object:
+        """Take a change: edits in order, each counted in the result of the one before."""
+
+
 class DocumentMirror:
     """Text and version of an open document. Indices are those of Python strings; the wire's are UTF-16.
 
     Attributes:
+        trackers: what is told of each change, for as long as somebody else holds it.
         refused: why the server would not take the document when it was handed over last.
     """
 
@@ -34,6 +44,7 @@ class DocumentMirror:
         self.text = replace_lone_surrogates(text)
         self.language = language
         self.version = 0
+        self.trackers: WeakSet[Tracker] = WeakSet()
         self.refused: WarmlineError | None = None
         self._length = utf16_length(self.text)
 
@@ -68,10 +79,14 @@ class DocumentMirror:
         edit = TextEdit(start_offset, start_offset + utf16_length(self.text[start:end]), text)
         return self.commit(self.replaced(start, end, text), [edit])
 
-    def commit(self, text: str, edits: list[TextEdit], applied: Applied | None = None) -> Change:
-        """Take over ``text``, which is what ``edits`` make of the current one."""
+    def commit(
+        self, text: str, edits: list[TextEdit], applied: Applied | None = None, *, check: bool = False
+    ) -> Change:
+        """Take over ``text``, which is what ``edits`` make of the current one; ``check`` adds a content hash."""
+        for tracker in self.trackers:
+            tracker.changed(edits, applied)
         base, self.version = self.version, self.version + 1
         self.text = text
         self._length += sum(utf16_length(edit.text) - (edit.end - edit.start) for edit in edits)
-        hashed = content_hash(text) if self.version % HASH_EVERY == 0 or applied else None
+        hashed = content_hash(text) if check or self.version % HASH_EVERY == 0 else None
         return Change(self.uri, base, self.version, edits, applied, self._length, hashed)

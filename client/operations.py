@@ -35,6 +35,13 @@ class Insert:
 EditOperation = Keep | Delete | Insert
 
 
+@dataclass(frozen=True, slots=True)
+class Void:
+    """The last so many operations that an edit's iteration brought are void: it was steered from before them."""
+
+    operations: int
+
+
 class RangeWalk:
     """Walks operations of the wire over the text of a range, and gives them their text.
 
@@ -46,7 +53,7 @@ class RangeWalk:
         self.operations: list[EditOperation] = []
         self._units = original.encode("utf-16-le")
         self._at = 0  # bytes of _units walked
-        self._index = start
+        self._start = self._index = start
         self._written: list[str] = []
 
     @property
@@ -64,6 +71,22 @@ class RangeWalk:
         step = self._insert(operation) if isinstance(operation, str) else self._advance(operation)
         self.operations.append(step)
         return step
+
+    def void(self, count: int) -> None:
+        """Forget the operations after the first ``count``: others follow there."""
+        walked, self.operations = self.operations[:count], []
+        self._at = 0
+        self._index = self._start
+        self._written = []
+        for operation in walked:
+            length = utf16_length(operation.text)
+            match operation:
+                case Insert(text=text):
+                    self.step(text)
+                case Delete():
+                    self.step(-length)
+                case Keep():
+                    self.step(length)
 
     def _insert(self, text: str) -> Insert:
         self._written.append(text)
@@ -86,24 +109,23 @@ class RangeWalk:
         return Keep(start, text)
 
 
-def to_text_edits(operations: Iterable[EditOperation], offset: int) -> list[TextEdit]:
-    """The edits of a ``change`` that applies operations over a range that starts at a UTF-16 offset.
-
-    Deletions and insertions that touch become one edit.
-    """
-    edits: list[TextEdit] = []
-    at, deleted, inserted = offset, 0, ""
-    for operation in [*operations, None]:
-        match operation:
-            case Delete(text=text):
-                deleted += utf16_length(text)
-            case Insert(text=text):
-                inserted += text
-            case _:
-                if deleted or inserted:
-                    edits.append(TextEdit(at, at + deleted, inserted))
-                    at += utf16_length(inserted)
-                    deleted, inserted = 0, ""
-                if operation is not None:
-                    at += utf16_length(operation.text)
-    return edits
+def apply_in_order(text: str, edits: Iterable[TextEdit]) -> str:
+    """A text with edits made that go from its start to its end, as `RangeTracker` gives them."""
+    spans: list[tuple[int, int, str]] = []  # of the text as it is
+    grown = 0
+    for edit in edits:
+        spans.append((edit.start - grown, edit.end - grown, edit.text))
+        grown += utf16_length(edit.text) - (edit.end - edit.start)
+    at = 0
+    if text.isascii():
+        pieces: list[str] = []
+        for start, end, new in spans:
+            pieces += [text[at:start], new]
+            at = end
+        return "".join([*pieces, text[at:]])
+    units = text.encode("utf-16-le")
+    parts: list[bytes] = []
+    for start, end, new in spans:
+        parts += [units[2 * at : 2 * start], new.encode("utf-16-le")]
+        at = end
+    return b"".join([*parts, units[2 * at :]]).decode("utf-16-le")

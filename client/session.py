@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Self, Unpack
 
-import msgspec
 from warmline.realtime import (
     Change,
+    Chat,
     ClientMessage,
     Codec,
     Complete,
     Edit,
+    EndChat,
     ErrorCode,
     ProtocolError,
-    Sampling,
+    RangeTracker,
     ServerMessage,
+    Warm,
     Welcome,
     replace_lone_surrogates,
 )
-from websockets.asyncio.client import ClientConnection
-from websockets.asyncio.connection import broadcast
-from websockets.exceptions import ConnectionClosed
 
+from .conversation import Conversation
 from .document import Document
-from .errors import ConnectionLost, RequestError, ServerMisbehaved, SessionClosed, WarmlineError, connection_error
+from .errors import RequestError, ServerMisbehaved, SessionClosed, WarmlineError, connection_error
 from .mirror import DocumentMirror
 from .operations import RangeWalk
-from .state import CompletionState, EditState, Probe, SessionState
-from .streams import Completion, EditStream
+from .parameters import Parameters, clean, sampling_of
+from .place import PlaceTracker
+from .state import EditState, Probe, SessionState, TextState
+from .streams import Completion, EditStream, Reply
+from .transport import Transport
 
 PENDING_BYTES: Final = 256 * 1024
 """Above this many unsent bytes, `Document.change` waits until the server has caught up."""
@@ -38,13 +42,18 @@ PENDING_BYTES: Final = 256 * 1024
 ROOM_TO_GROW: Final = 128
 """Tokens by which an edit may outgrow its range unless ``max_tokens`` says otherwise."""
 
-MAX_TOKENS: Final = 1_000_000  # the largest number that the wire takes
+MAX_SHOWN: Final = 16
+"""Documents that one chat message may show."""
 
-Speculation = Literal["auto", "off"]
+DEFAULT_TOKENS: Final = 512
+MAX_TOKENS: Final = 1_000_000  # the largest number that the wire takes
 
 
 class Session:
-    """What `connect` gives: opens documents, asks for completions and edits.
+    """What `connect` gives: opens documents, asks for completions and edits, and chats.
+
+    `complete`, `edit` and `chat` take the parameters of `Parameters` as keywords. They send at once and return a
+    stream to iterate over.
 
     Attributes:
         url: where the server is.
@@ -52,19 +61,21 @@ class Session:
         context_length: how many tokens the model can attend to.
     """
 
-    def __init__(self, connection: ClientConnection, codec: Codec[ServerMessage], welcome: Welcome, url: str) -> None:
+    def __init__(self, transport: Transport, codec: Codec[ServerMessage], welcome: Welcome, url: str) -> None:
         self.url = url
         self.server = welcome.server
         self.model = welcome.model
         self.context_length = welcome.context_length
         self._max_document_bytes = welcome.max_document_bytes
         self._max_frame_bytes = 2 * welcome.max_document_bytes + 64 * 1024
-        self._connection = connection
-        self._codec = codec
+        self._transport = transport
+        self._encode, self._decode = codec.encode, codec.decode
         self._state = SessionState(self._send)
         self._ended: WarmlineError | None = None
-        self._reader = asyncio.create_task(self._read(), name=f"warmline reader of {url}")
-        self._state.probe()  # a first reading of the server's clock
+        self._closing: asyncio.Task[None] | None = None
+        transport.inbox.read(self._receive, self._lost)
+        if self._ended is None:
+            self._state.probe()  # a first reading of the server's clock
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,8 +93,9 @@ class Session:
     async def close(self) -> None:
         """End the session: whatever still waits raises `SessionClosed`. Idempotent."""
         self._end(SessionClosed())
-        await self._connection.close()
-        await asyncio.wait([self._reader])
+        if self._closing is not None:
+            await self._closing
+        await self._transport.close()
 
     async def open(self, uri: str, text: str, language: str = "") -> Document:
         """Hand a document to the server; returns when it has been taken.
@@ -109,32 +121,18 @@ class Session:
         return Document(self, mirror)
 
     def complete(
-        self,
-        document: Document,
-        position: int,
-        *,
-        max_tokens: int = 512,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
-        min_p: float = 0.0,
-        seed: int | None = None,
-        stop: str | Iterable[str] = (),
-        speculation: Speculation = "auto",
-        replay: str | None = None,
+        self, document: Document, position: int, *, parallel: bool = False, **parameters: Unpack[Parameters]
     ) -> Completion:
         """Ask for the text that belongs at a position. The request leaves at once.
+
+        A running completion of the document ends with reason ``superseded``. If what was typed since is what that one
+        had suggested, this one goes on with its text, and `Completion.continued` names it.
 
         Args:
             document: a document of this session.
             position: an index into its text.
-            max_tokens: where to stop at the latest.
-            temperature: 0 takes the likeliest token each time.
-            top_p, top_k, min_p: which tokens to sample from; 1, 0 and 0 are off.
-            seed: makes a sampled result repeatable; without it the server draws one and the receipt names it.
-            stop: texts that end the completion; they are not part of it.
-            speculation: "off" to compute every token by itself. The text is the same either way.
-            replay: for benchmarks, on servers that allow it: the text to emit instead of the model's.
+            parallel: leave running completions of the document alone.
+            **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
 
         Raises:
             ValueError: the position is outside the text, or a parameter out of its range.
@@ -145,13 +143,23 @@ class Session:
         mirror = self._mirror_of(document)
         if not 0 <= position <= len(mirror.text):
             raise ValueError(f"position {position} is not within a text of {len(mirror.text)} characters")
-        sampling = _sampling(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation)
-        state = CompletionState(self._state.next_request(), called)
+        sampling = sampling_of(parameters, DEFAULT_TOKENS)
+        state = TextState(self._state.next_request(), called)
+        offset = mirror.offset(position)
         message = Complete(
-            state.request, mirror.uri, mirror.version, mirror.offset(position), sampling, _clean(replay)
+            state.request,
+            mirror.uri,
+            mirror.version,
+            offset,
+            sampling,
+            clean(parameters.get("replay")),
+            parameters.get("traceparent"),
+            parallel,
         )
         self._state.start(state, message)
-        return Completion(state, document, mirror.version, self._state.cancel, position)
+        place = PlaceTracker(offset)
+        mirror.trackers.add(place)
+        return Completion(state, self._state, document, position, place)
 
     def edit(
         self,
@@ -159,42 +167,115 @@ class Session:
         span: tuple[int, int],
         instruction: str,
         *,
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
-        min_p: float = 0.0,
-        seed: int | None = None,
-        stop: str | Iterable[str] = (),
-        speculation: Speculation = "auto",
-        replay: str | None = None,
+        accepted: str = "",
+        **parameters: Unpack[Parameters],
     ) -> EditStream:
         """Ask for the new text of the characters [start, end), as operations over them. The request leaves at once.
 
-        Parameters and errors are those of `complete`, except that ``max_tokens`` follows from the range if it is not
-        given: a token for each byte in UTF-8, so that any text can be written anew (code has about three bytes a
-        token), and `ROOM_TO_GROW`.
+        The document may be changed and the edit applied to it while it streams: see `Document.apply`.
+
+        Args:
+            document: a document of this session.
+            span: the range, by indices into its text.
+            instruction: what to do.
+            accepted: what the new text begins with: the model goes on after it, and the operations say it, too.
+            **parameters: see `Parameters`. Unless it is given, ``max_tokens`` follows from the range: a token for
+                each byte in UTF-8, so that any text can be written anew (code has about three bytes a token), as many
+                for what is accepted, and `ROOM_TO_GROW`.
+
+        Raises:
+            ValueError: the range is not within the text, or a parameter out of its range.
+            DocumentClosed, ConnectionLost: the request can't be sent.
+
         """
         called = self._state.now()
         mirror = self._mirror_of(document)
         start, end = span
         mirror.check_range(start, end)
-        if max_tokens is None:
-            max_tokens = min(len(mirror.text[start:end].encode()) + ROOM_TO_GROW, MAX_TOKENS)
-        sampling = _sampling(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation)
-        state = EditState(self._state.next_request(), called, RangeWalk(mirror.text[start:end], start))
+        original, accepted = mirror.text[start:end], replace_lone_surrogates(accepted)
+        room = len(original.encode()) + len(accepted.encode()) + ROOM_TO_GROW
+        sampling = sampling_of(parameters, min(room, MAX_TOKENS))
+        request, offset = self._state.next_request(), mirror.offset(start)
+        tracker = RangeTracker(request, offset, original)
+        state = EditState(request, called, RangeWalk(original, start), tracker)
         message = Edit(
-            state.request,
+            request,
             mirror.uri,
             mirror.version,
-            mirror.offset(start),
+            offset,
             mirror.offset(end),
             replace_lone_surrogates(instruction),
             sampling,
-            _clean(replay),
+            clean(parameters.get("replay")),
+            parameters.get("traceparent"),
+            accepted,
         )
         self._state.start(state, message)
-        return EditStream(state, document, mirror.version, self._state.cancel, (start, end))
+        mirror.trackers.add(tracker)
+        return EditStream(state, self._state, document, (start, end))
+
+    def chat(
+        self,
+        conversation: str,
+        text: str,
+        *,
+        documents: Iterable[Document] = (),
+        **parameters: Unpack[Parameters],
+    ) -> Reply:
+        """Say something in a conversation, and get the reply. The request leaves at once.
+
+        The server keeps what was said, so only the new text travels and is computed. A conversation begins with its
+        first message; `conversation` gives an object that remembers its name.
+
+        Args:
+            conversation: its name, of this session.
+            text: what to say.
+            documents: what the model is shown as it is now, each again only once it has changed; at most 16.
+            **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
+
+        Raises:
+            ValueError: the conversation has no name, there are too many documents, or a parameter is out of its
+                range.
+            DocumentClosed, ConnectionLost: the request can't be sent.
+
+        """
+        called = self._state.now()
+        name = _conversation_name(conversation)
+        shown = tuple(self._mirror_of(document).uri for document in documents)
+        if len(shown) > MAX_SHOWN:
+            raise ValueError(f"{len(shown)} documents; at most {MAX_SHOWN} are shown at once")
+        sampling = sampling_of(parameters, DEFAULT_TOKENS)
+        state = TextState(self._state.next_request(), called)
+        message = Chat(
+            state.request,
+            name,
+            replace_lone_surrogates(text),
+            shown,
+            sampling,
+            clean(parameters.get("replay")),
+            parameters.get("traceparent"),
+        )
+        self._state.start(state, message)
+        return Reply(state, self._state, name)
+
+    def conversation(self, name: str | None = None) -> Conversation:
+        """A conversation to talk in; without a name it gets one that no other has.
+
+        Raises:
+            ValueError: the name is empty.
+
+        """
+        return Conversation(self, uuid.uuid4().hex if name is None else _conversation_name(name))
+
+    async def end_chat(self, conversation: str) -> None:
+        """Let the server forget a conversation; its running reply ends with reason ``cancel``.
+
+        Raises:
+            ValueError: the conversation has no name.
+            ConnectionLost: there is nobody to tell.
+
+        """
+        self._send(EndChat(_conversation_name(conversation)))
 
     async def ping(self) -> int:
         """The round trip to the server and back, in microseconds."""
@@ -210,10 +291,10 @@ class Session:
                 ErrorCode.DOCUMENT_TOO_LARGE, f"the document would have {size} bytes; the server takes {limit}"
             )
 
-    async def send_change(self, change: Change) -> None:
-        """Send a change, and wait if the server lags far behind."""
+    async def send_change(self, change: Change | Warm) -> None:
+        """Send a change or a hint, and wait if the server lags far behind."""
         self._send(change)
-        if self._connection.transport.get_write_buffer_size() > PENDING_BYTES:
+        if self._transport.unsent > PENDING_BYTES:
             await self.ping()
 
     def forget(self, mirror: DocumentMirror) -> None:
@@ -238,67 +319,32 @@ class Session:
     def _send(self, message: ClientMessage) -> int:
         if self._ended is not None:
             raise self._ended.with_traceback(None)
-        frame = self._codec.encode(message)
+        frame = self._encode(message)
         if len(frame) > self._max_frame_bytes:
             raise ValueError(f"a message of {len(frame)} bytes; the server takes {self._max_frame_bytes}")
         written = self._state.now()
-        # Unlike `send`, `broadcast` writes without awaiting, so a request leaves before `complete` returns.
-        broadcast((self._connection,), frame.decode() if self._codec.text else frame)
+        self._transport.send(frame)
         return written
+
+    def _receive(self, frame: str | bytes) -> None:
+        """Take one message, straight from the connection."""
+        if self._ended is None:
+            try:
+                self._state.receive(self._decode(frame), self._state.now())
+            except (ProtocolError, ServerMisbehaved) as error:
+                self._end(ServerMisbehaved(str(error)))
+                self._closing = asyncio.create_task(self._transport.close(1002), name="warmline closing")
+
+    def _lost(self, code: int, reason: str) -> None:
+        self._end(connection_error(code, reason))
 
     def _end(self, error: WarmlineError) -> None:
         if self._ended is None:
             self._ended = error
             self._state.fail(error)
 
-    async def _read(self) -> None:
-        state, decode, receive = self._state, self._codec.decode, self._connection.recv
-        try:
-            while True:
-                frame = await receive()
-                state.receive(decode(frame), state.now())
-        except ConnectionClosed as closed:
-            self._end(closed_error(closed))
-        except (ProtocolError, ServerMisbehaved) as error:
-            self._end(ServerMisbehaved(str(error)))
-            await self._connection.close(1002)
-        finally:
-            self._end(ConnectionLost("the session's reader was stopped"))
 
-
-msgspec.convert([], Sampling)  # makes msgspec prepare the check now and not within the first request
-
-
-def closed_error(closed: ConnectionClosed) -> WarmlineError:
-    """The exception for a closed WebSocket."""
-    frame = closed.rcvd
-    if frame is None:
-        cause = closed.__cause__
-        return connection_error(1006, str(cause) if cause is not None else "")
-    return connection_error(frame.code, frame.reason)
-
-
-def _clean(text: str | None) -> str | None:
-    return None if text is None else replace_lone_surrogates(text)
-
-
-def _sampling(
-    max_tokens: int,
-    temperature: float,
-    top_p: float,
-    top_k: int,
-    min_p: float,
-    seed: int | None,
-    stop: str | Iterable[str],
-    speculation: Speculation,
-) -> Sampling:
-    """The parameters, checked here so that a wrong one is reported where it was written."""
-    stops = [stop] if isinstance(stop, str) else stop
-    values = [max_tokens, temperature, top_p, top_k, min_p, seed, [*map(replace_lone_surrogates, stops)], speculation]
-    try:
-        return msgspec.convert(values, Sampling)
-    except msgspec.ValidationError as error:
-        message = str(error)
-        for index, name in enumerate(Sampling.__struct_fields__):
-            message = message.replace(f"`$[{index}]", f"`{name}", 1)
-        raise ValueError(message) from None
+def _conversation_name(name: str) -> str:
+    if not 1 <= len(name) <= 4096:
+        raise ValueError("a conversation needs a name of 1 to 4,096 characters")
+    return replace_lone_surrogates(name)

@@ -13,25 +13,31 @@ from typing import Final
 from warmline.realtime import (
     Accepted,
     Cancel,
+    Chat,
     ClientMessage,
     Complete,
+    Continued,
     Delta,
     Done,
     Edit,
     Error,
     ErrorCode,
+    Interrupt,
     Nack,
     Ops,
     Ping,
     Pong,
+    RangeTracker,
     ServerMessage,
+    Steer,
+    Steered,
 )
 
 from . import clock
 from .clock import ClockFilter
 from .errors import ConnectionLost, ServerMisbehaved, WarmlineError, request_error
 from .mirror import DocumentMirror
-from .operations import EditOperation, RangeWalk
+from .operations import RangeWalk
 from .timing import HopTiming, measure_hops
 
 logger = logging.getLogger("warmline.client")
@@ -44,13 +50,15 @@ class Probe:
 
     Attributes:
         mirror: the document that was handed over just before, if any.
+        steered: the request that was steered just before, if any.
         delay: the round trip in microseconds, once ``ended`` is set without an error.
     """
 
-    def __init__(self, sent: int, mirror: DocumentMirror | None) -> None:
+    def __init__(self, sent: int, mirror: DocumentMirror | None, steered: int | None) -> None:
         self.sent = sent
         self.mirror = mirror
         self.version = mirror.version if mirror else 0
+        self.steered = steered
         self.ended = asyncio.Event()
         self.error: WarmlineError | None = None
         self.delay = 0
@@ -74,6 +82,7 @@ class RequestState:
         self.ready = asyncio.Event()
         self.ended = asyncio.Event()
         self.cancelled = False
+        self.interrupted = False
         self.abandoned = False
         self.done: Done | None = None
         self.timing: HopTiming | None = None
@@ -91,29 +100,74 @@ class RequestState:
         self.ready.set()
 
 
-class CompletionState(RequestState):
-    """A completion: pieces of text, and how many of them were taken."""
+class TextState(RequestState):
+    """A completion or a chat reply: pieces of text, and how many of them were taken.
+
+    Attributes:
+        continued: whose text it goes on with, if it does.
+    """
 
     def __init__(self, request: int, called: int) -> None:
         super().__init__(request, called)
         self.pieces: list[str] = []
         self.taken = 0
+        self.continued: Continued | None = None
 
 
 class EditState(RequestState):
-    """An edit: the walk over its range, and how many operations were taken."""
+    """An edit: the walk over its range, where the range is now, and how many operations were taken.
 
-    def __init__(self, request: int, called: int, walk: RangeWalk) -> None:
+    Attributes:
+        steers: for each steer under way, how many operations are to stay (None: all).
+        void: operations that were taken and are void, which whoever iterates has to be told.
+    """
+
+    def __init__(self, request: int, called: int, walk: RangeWalk, tracker: RangeTracker) -> None:
         super().__init__(request, called)
         self.walk = walk
+        self.tracker = tracker
         self.taken = 0
+        self.void = 0
+        self.steers: deque[int | None] = deque()
 
-    def step(self, frame: Ops) -> list[EditOperation]:
+    @property
+    def keep(self) -> int:
+        """How many operations may be taken and applied now: no steer under way gives them up."""
+        return min((count for count in self.steers if count is not None), default=len(self.walk.operations))
+
+    def step(self, frame: Ops) -> None:
         """Take a frame's operations."""
         try:
-            return [self.walk.step(operation) for operation in frame.operations]
+            for operation in frame.operations:
+                self.walk.step(operation)
+            self.tracker.operations(frame.operations)
         except ValueError as error:
             raise ServerMisbehaved(f"the server sent operations that don't fit the range: {error}") from None
+
+    def steered(self, operations: int) -> None:
+        """Go on after the first so many operations."""
+        try:
+            self.tracker.void(operations)
+        except ValueError as error:
+            raise ServerMisbehaved(f"the server gave up operations it can't: {error}") from None
+        self._void(operations)
+
+    def finish(self, operations: int | None) -> None:
+        """No operations come any more; of an edit in conflict, so many stand."""
+        self.tracker.finish(operations)
+        if operations is not None:
+            self._void(self.tracker.standing)
+
+    def end(self) -> None:
+        """Nothing more will come: what was to be given up stays."""
+        self.steers.clear()
+        super().end()
+
+    def _void(self, operations: int) -> None:
+        self.walk.void(operations)
+        if self.taken > operations:
+            self.void += self.taken - operations
+            self.taken = operations
 
 
 class SessionState:
@@ -144,10 +198,10 @@ class SessionState:
         """How many requests have not ended."""
         return len(self._requests)
 
-    def probe(self, mirror: DocumentMirror | None = None) -> Probe:
+    def probe(self, mirror: DocumentMirror | None = None, steered: int | None = None) -> Probe:
         """Send a ping."""
         self._last_ping = max(self._last_ping + 1, self.now())
-        probe = Probe(self._last_ping, mirror)
+        probe = Probe(self._last_ping, mirror, steered)
         self._send(Ping(probe.sent))
         self._probes.append(probe)
         return probe
@@ -161,7 +215,7 @@ class SessionState:
         """A request id never used in this session."""
         return next(self._ids)
 
-    def start(self, request: RequestState, message: Complete | Edit) -> None:
+    def start(self, request: RequestState, message: Complete | Edit | Chat) -> None:
         """Send a request."""
         request.sent = self._send(message)
         self._requests[request.request] = request
@@ -173,6 +227,20 @@ class SessionState:
             request.ready.set()
             with contextlib.suppress(ConnectionLost):  # then the reader ends the request
                 self._send(Cancel(request.request))
+
+    def interrupt(self, request: RequestState) -> None:
+        """Ask the server to stop a request, once and only if it runs."""
+        if not request.interrupted and request.request in self._requests:
+            request.interrupted = True
+            with contextlib.suppress(ConnectionLost):
+                self._send(Interrupt(request.request))
+
+    def steer(self, request: EditState, instruction: str, operations: int | None) -> Probe:
+        """Ask the server to go on under a further instruction. The probe ends with its answer, or an error."""
+        self.probe()  # what the server says of anything before has come when this is answered
+        self._send(Steer(request.request, instruction, operations))
+        request.steers.append(operations)
+        return self.probe(steered=request.request)
 
     def fail(self, error: WarmlineError) -> None:
         """End everything that waits, with an error: the connection is gone."""
@@ -197,8 +265,8 @@ class SessionState:
         match message:
             case Delta():
                 request = self._streams.get(message.stream)
-                if not isinstance(request, CompletionState):
-                    raise ServerMisbehaved(f"the server sent text on stream {message.stream}, which is no completion")
+                if not isinstance(request, TextState):
+                    raise ServerMisbehaved(f"the server sent text on stream {message.stream}, which has none")
                 if not request.abandoned:
                     request.pieces.append(message.text)
                 request.arrived(at)
@@ -211,6 +279,8 @@ class SessionState:
                 request.arrived(at)
             case Accepted():
                 self._accepted(message)
+            case Steered():
+                self._steered(message)
             case Done():
                 self._done(message, at)
             case Pong():
@@ -229,6 +299,17 @@ class SessionState:
                 f"the server accepted request {message.request} on stream {message.stream} out of turn"
             )
         self._streams[message.stream] = request
+        if message.continued is not None:
+            if not isinstance(request, TextState):
+                raise ServerMisbehaved(f"the server continued request {message.request}, which is an edit")
+            request.continued = message.continued
+
+    def _steered(self, message: Steered) -> None:
+        request = self._requests.get(message.request)
+        if not isinstance(request, EditState):
+            raise ServerMisbehaved(f"the server steered request {message.request}, which is no edit that runs")
+        if not request.abandoned:
+            request.steered(message.operations)
 
     def _forget(self, request: RequestState) -> None:
         del self._requests[request.request]
@@ -247,6 +328,8 @@ class SessionState:
             self.clock.add(request.sent, timing.received, timing.sent, at)
         offset = self.clock.offset(at) or 0.0
         request.done = message
+        if isinstance(request, EditState):
+            request.finish(message.operations)
         request.timing = measure_hops(timing, offset, request.called, request.sent, at, self.now())
         request.end()
 
@@ -257,6 +340,10 @@ class SessionState:
         probe.delay = self.clock.add(message.sent, message.received, message.replied, at).delay
         if probe.mirror is not None:
             probe.mirror.refused = probe.error
+        steered = None if probe.steered is None else self._requests.get(probe.steered)
+        if isinstance(steered, EditState):
+            steered.steers.popleft()
+            steered.ready.set()
         probe.ended.set()
 
     def _error(self, message: Error) -> None:
@@ -265,8 +352,8 @@ class SessionState:
             self._forget(request)
             request.error = request_error(message)
             request.end()
-        elif self._probes and self._probes[0].mirror is not None:
-            self._probes[0].error = request_error(message)  # nothing but the document was sent since the last pong
+        elif self._probes and (self._probes[0].mirror is not None or self._probes[0].steered is not None):
+            self._probes[0].error = request_error(message)  # nothing else was sent since the last pong
         else:
             logger.warning("the server reports: %s (%s)", message.message, message.code)
 

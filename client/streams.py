@@ -1,93 +1,39 @@
-"""Running requests as a program sees them: iterate, cancel, await the result."""
+"""Running requests as a program sees them: iterate, cancel, interrupt, steer, await the result."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from warmline.realtime import Reason, Receipt
+from warmline.realtime import replace_lone_surrogates
 
-from .operations import EditOperation
-from .state import CompletionState, EditState, RequestState
-from .timing import HopTiming
+from .operations import EditOperation, Void
+from .place import PlaceTracker
+from .results import ChatResult, CompletionResult, EditResult, Result
+from .state import EditState, RequestState, SessionState, TextState
 
 if TYPE_CHECKING:
     from .document import Document
 
 _Piece = TypeVar("_Piece")
-_Result = TypeVar("_Result", bound="Result")
+_Result = TypeVar("_Result", bound=Result)
 _State = TypeVar("_State", bound=RequestState)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a request ended.
-
-    Attributes:
-        document: what it was asked for, and ``version`` at that time.
-        request: its number in the session.
-        text: the completion, or the new text of the range.
-        reason: ``stop``, ``length``, ``cancel``, ...
-        receipt: what it cost, in tokens and passes.
-        timing: where the time went.
-        ttft: microseconds from the call to the first text or operations; None if there were none.
-    """
-
-    document: Document = field(repr=False)
-    version: int
-    request: int
-    text: str
-    reason: Reason
-    receipt: Receipt
-    timing: HopTiming
-    ttft: int | None
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Output tokens over the end-to-end time, time to first token included."""
-        return self.receipt.output_tokens * 1e6 / max(self.timing.end_to_end, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionResult(Result):
-    """The result of `Session.complete`; ``position`` is where the text belongs."""
-
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class EditResult(Result):
-    """The result of `Session.edit`.
-
-    ``operations`` walk over the range [start, end) of the version; what they don't reach is kept. ``text`` is the
-    range with all of them applied.
-    """
-
-    start: int
-    end: int
-    operations: tuple[EditOperation, ...]
-
-
 class RequestStream(ABC, Generic[_Piece, _Result, _State]):
-    """An async iterator over what a request brings, with `cancel` and `result`.
+    """An async iterator over what a request brings, with `cancel`, `interrupt` and `result`.
 
     Leaving the loop early keeps the request running, so that `result` can still be awaited; to end it, `cancel`, or
     use ``async with``. A stream that nothing refers to any more is cancelled. If the request or the connection fails,
     iteration raises once, after what had come before; `result` raises every time.
     """
 
-    def __init__(
-        self, state: _State, document: Document, version: int, cancel: Callable[[RequestState], None]
-    ) -> None:
+    def __init__(self, state: _State, session: SessionState) -> None:
         self._state = state
-        self._document = document
-        self._version = version
-        self._cancel = cancel
+        self._session = session
         self._raised = False
         self._loop = asyncio.get_running_loop()
 
@@ -111,7 +57,14 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
 
     def cancel(self) -> None:
         """End the request now: iteration stops at once. Does nothing when the request has ended."""
-        self._cancel(self._state)
+        self._session.cancel(self._state)
+
+    def interrupt(self) -> None:
+        """Stop the model and keep what it has made: iteration goes on to the end of that.
+
+        The result's reason is ``interrupted``, unless the request ended by itself before. Does nothing when it has.
+        """
+        self._session.interrupt(self._state)
 
     async def result(self) -> _Result:
         """Wait for the end, whether or not anybody iterates.
@@ -139,7 +92,17 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
         if state is not None and not state.ended.is_set():
             state.abandoned = True
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._cancel, state)
+                self._loop.call_soon_threadsafe(self._session.cancel, state)
+
+    @property
+    def request(self) -> int:
+        """The request's number in the session."""
+        return self._state.request
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything has come."""
+        return self._state.ended.is_set()
 
     @property
     @abstractmethod
@@ -158,8 +121,6 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
         state = self._state
         assert state.done is not None
         return {
-            "document": self._document,
-            "version": self._version,
             "request": state.request,
             "text": self.text,
             "reason": state.done.reason,
@@ -169,19 +130,8 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
         }
 
 
-class Completion(RequestStream[str, CompletionResult, CompletionState]):
-    """A running completion: iterates over pieces of its text. A reader that lags gets fewer, longer pieces."""
-
-    def __init__(
-        self,
-        state: CompletionState,
-        document: Document,
-        version: int,
-        cancel: Callable[[RequestState], None],
-        position: int,
-    ) -> None:
-        super().__init__(state, document, version, cancel)
-        self.position = position
+class TextStream(RequestStream[str, _Result, TextState]):
+    """A request that brings text: iterates over pieces of it. A reader that lags gets fewer, longer pieces."""
 
     @property
     def text(self) -> str:
@@ -194,36 +144,130 @@ class Completion(RequestStream[str, CompletionResult, CompletionState]):
         state.taken = len(state.pieces)
         return piece or None
 
-    def _result(self) -> CompletionResult:
-        return CompletionResult(**self._common(), position=self.position)
 
+class Completion(TextStream[CompletionResult]):
+    """A running completion.
 
-class EditStream(RequestStream[EditOperation, EditResult, EditState]):
-    """A running edit: iterates over its operations, in order."""
+    Attributes:
+        document: what it was asked for, and ``version`` at that time.
+        position: where the text belonged then; ``place`` follows it through later changes.
+    """
 
     def __init__(
-        self,
-        state: EditState,
-        document: Document,
-        version: int,
-        cancel: Callable[[RequestState], None],
-        span: tuple[int, int],
+        self, state: TextState, session: SessionState, document: Document, position: int, place: PlaceTracker
     ) -> None:
-        super().__init__(state, document, version, cancel)
+        super().__init__(state, session)
+        self.document = document
+        self.version = document.version
+        self.position = position
+        self.place = place
+
+    @property
+    def continued(self) -> int | None:
+        """The request whose text this one goes on with, since the person typed what that had suggested; or None."""
+        return None if self._state.continued is None else self._state.continued.request
+
+    def _result(self) -> CompletionResult:
+        return CompletionResult(
+            **self._common(),
+            document=self.document,
+            version=self.version,
+            position=self.position,
+            continued=self.continued,
+            place=self.place,
+        )
+
+
+class Reply(TextStream[ChatResult]):
+    """A running reply in a conversation."""
+
+    def __init__(self, state: TextState, session: SessionState, conversation: str) -> None:
+        super().__init__(state, session)
+        self.conversation = conversation
+
+    def _result(self) -> ChatResult:
+        return ChatResult(**self._common(), conversation=self.conversation)
+
+
+class EditStream(RequestStream[EditOperation | Void, EditResult, EditState]):
+    """A running edit: iterates over its operations, in order.
+
+    Among them is a `Void` only if operations that iteration had brought already don't stand: `steer` gave them up, or
+    the edit ended with ``conflict``.
+
+    Attributes:
+        document: what it was asked for, and ``version`` at that time.
+        start, end: the range then; ``range`` follows it through later changes.
+    """
+
+    def __init__(self, state: EditState, session: SessionState, document: Document, span: tuple[int, int]) -> None:
+        super().__init__(state, session)
+        self.document = document
+        self.version = document.version
         self.start, self.end = span
+        self.range = state.tracker
+        self._steering = asyncio.Lock()
 
     @property
     def text(self) -> str:
         """The range so far: the operations that came applied, the rest as it was."""
         return self._state.walk.text
 
-    def _take(self) -> EditOperation | None:
+    @property
+    def operations(self) -> tuple[EditOperation, ...]:
+        """The operations so far."""
+        return tuple(self._state.walk.operations)
+
+    @property
+    def ready(self) -> int:
+        """How many operations could be in the document now: all that came, stand, and are not being given up."""
+        return min(self._state.keep, self._state.tracker.standing)
+
+    async def steer(self, instruction: str, operations: int | None = None) -> None:
+        """Give the edit a further instruction while it runs; returns when it goes on under it.
+
+        What was accepted stays: by default all that the server has sent until it hears of this, so that nothing is
+        given up. With ``operations``, the first so many of those that came; the others are void. Iteration then
+        leaves out those it has not brought yet, brings a `Void` for the others, and goes on with what follows
+        instead. A second steer waits for the first.
+
+        Raises:
+            ValueError: there are not that many operations, or more are in the document already.
+            RequestError: the edit has ended (``unknown_request``), or has no room for more instructions; it then goes
+                on as it was.
+            ConnectionLost: there is nobody to tell.
+
+        """
         state = self._state
-        if state.taken == len(state.walk.operations):
+        async with self._steering:
+            if operations is not None and not state.tracker.applied <= operations <= state.tracker.known:
+                raise ValueError(
+                    f"{operations} operations can't stay: {state.tracker.known} came, "
+                    f"and {state.tracker.applied} of them are in the document"
+                )
+            probe = self._session.steer(state, replace_lone_surrogates(instruction), operations)
+            await probe.ended.wait()
+            if probe.error is not None:
+                raise probe.error.with_traceback(None)
+
+    def _take(self) -> EditOperation | Void | None:
+        state = self._state
+        if state.void:
+            void, state.void = state.void, 0
+            return Void(void)
+        operations = state.walk.operations
+        if state.taken >= min(state.keep, len(operations)):
             return None
         state.taken += 1
-        return state.walk.operations[state.taken - 1]
+        return operations[state.taken - 1]
 
     def _result(self) -> EditResult:
-        operations = tuple(self._state.walk.operations)
-        return EditResult(**self._common(), start=self.start, end=self.end, operations=operations)
+        return EditResult(
+            **self._common(),
+            document=self.document,
+            version=self.version,
+            start=self.start,
+            end=self.end,
+            operations=self.operations,
+            range=self.range,
+        )

@@ -9,9 +9,9 @@ from typing import Any
 import locust.stats
 from locust import events
 from warmline.loadtest.buckets import bucket_response_time
-from warmline.loadtest.users import EditorUser
+from warmline.loadtest.users import EditorUser, TypingUser
 
-__all__ = ["EditorUser"]
+__all__ = ["EditorUser", "TypingUser"]
 
 
 def add_options(parser: ArgumentParser) -> None:

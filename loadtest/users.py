@@ -1,51 +1,45 @@
-"""One locust user: an editor with a document open, typing, completing and editing.
+"""Locust users: an editor with a document open, completing and editing; and somebody who types.
 
-What is reported, in microseconds (see `buckets`), for ``complete [us]`` and ``edit [us]`` each:
+What is reported, in microseconds (see `buckets`), for ``complete [us]``, ``edit [us]`` and ``type [us]`` each:
 
-CONNECT  from the TCP connect to `welcome`, upgrade and hello included
-TTFT     from writing the request to reading its first `delta` or `ops`
-E2E      from writing the request to reading its terminal frame
-CANCEL   from writing `cancel` to reading the terminal frame
+CONNECT    from the TCP connect to `welcome`, upgrade and hello included
+TTFT       from writing the request to reading its first `delta` or `ops`
+E2E        from writing the request to reading its terminal frame
+CANCEL     from writing `cancel` to reading the terminal frame
+SUPERSEDE  from writing the request that takes its place to reading the terminal frame
+HOP        where the time of a request went, cancelled and superseded ones included: ``net.up``, ``server`` (the
+           gateway's share), ``engine``, ``net.down``
 
-A refused or failed request, a `nack`, and a lost connection are failures of what was under way. Users wait for an
-answer before they go on (a closed loop), so a slow server also gets fewer requests; for latencies under a given rate
-use an open-loop client. Locust's own scheduling is part of every figure.
+A refused or failed request, a `nack`, and a lost connection are failures of what was under way. An editor waits for
+an answer before it goes on (a closed loop), so a slow server also gets fewer requests; who types goes on at a given
+pace. For latencies under a given rate use an open-loop client. Locust's own scheduling is part of every figure.
 """
 
 from __future__ import annotations
 
-import itertools
-import random
-from typing import Any, Final
+import time
+from typing import Final
 
 import gevent
-from locust import User, between, task
-from warmline.realtime import MSGPACK, Change, Complete, Edit, Open, ProtocolError, Sampling, TextEdit
+from locust import between, task
+from warmline.realtime import Complete, Edit, ProtocolError, Sampling, TextEdit, Warm
 
-from .snippets import SNIPPETS
+from .base import WireUser
 from .wire import Wire, WireError, now
 
 COMPLETION_TOKENS: Final = 16
 EDIT_TOKENS: Final = 96
-RETRY_SECONDS: Final = 1.0
+INSTRUCTION_SECONDS: Final = 0.2
+"""How long a person takes to say what is to be done with what they selected."""
+KEY_SECONDS: Final = 0.08
+TYPED: Final = "    result = "
 
 
-class EditorUser(User):
-    """An editor window. ``host`` is the WebSocket URL."""
+class EditorUser(WireUser):
+    """An editor window."""
 
-    host: str = "ws://127.0.0.1:8765"
+    weight = 3
     wait_time = between(0.1, 0.5)
-    subprotocol = MSGPACK
-
-    def on_start(self) -> None:
-        """Choose what to work on; the first task connects."""
-        self._random = random.Random()
-        self._snippet = self._random.choice(SNIPPETS)
-        self._wire: Wire | None = None
-
-    def on_stop(self) -> None:
-        """Close the window."""
-        self._disconnect()
 
     @task(6)
     def complete(self) -> None:
@@ -59,11 +53,18 @@ class EditorUser(User):
 
     @task(3)
     def edit(self) -> None:
-        """Ask for an edit of a function."""
+        """Select a function, which lets the server prepare, and ask for an edit of it."""
         wire = self._connected()
         if wire is None:
             return
         snippet = self._snippet
+        started = now()
+        try:
+            wire.send(Warm(snippet.name, self._version, *snippet.span))
+        except WireError as error:
+            self._failed("edit", started, error)
+            return
+        gevent.sleep(INSTRUCTION_SECONDS)
         sampling = Sampling(max_tokens=EDIT_TOKENS)
         request = Edit(
             next(self._requests), snippet.name, self._version, *snippet.span, snippet.instruction, sampling
@@ -74,37 +75,12 @@ class EditorUser(User):
         wire = self._connected()
         if wire is None:
             return
-        position = self._random.choice([index for index, unit in enumerate(self._snippet.text) if unit == "\n"])
+        position = self._line_end()
         self._change(wire, TextEdit(position, position, " "))
         sampling = Sampling(max_tokens=COMPLETION_TOKENS)
         request = Complete(next(self._requests), self._snippet.name, self._version, position + 1, sampling)
         if self._measure("complete", wire, request, cancel=cancel):
             self._change(wire, TextEdit(position, position + 1, ""))
-
-    def _connected(self) -> Wire | None:
-        """The connection, made anew if there is none; None if that fails, after a pause."""
-        if self._wire is None:
-            started = now()
-            try:
-                self._wire = Wire(self.host, self.environment.parsed_options.api_key, self.subprotocol)
-            except (WireError, ProtocolError) as error:
-                self._report("CONNECT", "session", now() - started, exception=error)
-                gevent.sleep(RETRY_SECONDS)
-                return None
-            self._report("CONNECT", "session", now() - started)
-            self._requests = itertools.count(1)
-            self._version = 0
-            self._wire.send(Open(self._snippet.name, 0, self._snippet.language, self._snippet.text))
-        return self._wire
-
-    def _disconnect(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
-
-    def _change(self, wire: Wire, edit: TextEdit) -> None:
-        base, self._version = self._version, self._version + 1
-        wire.send(Change(self._snippet.name, base, self._version, [edit]))
 
     def _measure(self, name: str, wire: Wire, request: Complete | Edit, *, cancel: bool = False) -> bool:
         """Run a request and report it. After a failure the connection is given up."""
@@ -112,23 +88,48 @@ class EditorUser(User):
         try:
             exchange = wire.run(request, cancel=cancel)
         except (WireError, ProtocolError) as error:
-            self._report("E2E", name, now() - started, exception=error)
-            self._disconnect()
+            self._failed(name, started, error)
             return False
-        if exchange.first is not None:
-            self._report("TTFT", name, exchange.first - exchange.sent)
-        if exchange.cancelled is not None:
-            self._report("CANCEL", name, exchange.ended - exchange.cancelled)
-        else:
-            self._report("E2E", name, exchange.ended - exchange.sent, length=exchange.characters)
+        self._report_exchange(name, exchange)
         return True
 
-    def _report(self, kind: str, name: str, microseconds: float, **details: Any) -> None:
-        self.environment.events.request.fire(
-            request_type=kind,
-            name=f"{name} [us]",
-            response_time=microseconds,
-            response_length=details.get("length", 0),
-            exception=details.get("exception"),
-            context={},
-        )
+
+class TypingUser(WireUser):
+    """Somebody who types, and whose editor asks for a suggestion after every key."""
+
+    weight = 1
+    wait_time = between(0.5, 1.5)
+
+    @task
+    def type_line(self) -> None:
+        """Type at the end of a line, a key each `KEY_SECONDS`; each request supersedes the one before."""
+        wire = self._connected()
+        if wire is None:
+            return
+        started = now()
+        try:
+            self._type(wire)
+        except (WireError, ProtocolError) as error:
+            self._failed("type", started, error)
+
+    def _type(self, wire: Wire) -> None:
+        position = self._line_end()
+        sampling = Sampling(max_tokens=COMPLETION_TOKENS)
+        due = time.monotonic()
+        for typed, key in enumerate(TYPED):
+            self._change(wire, TextEdit(position + typed, position + typed, key))
+            request = Complete(
+                next(self._requests), self._snippet.name, self._version, position + typed + 1, sampling
+            )
+            wire.start(request)
+            due += KEY_SECONDS
+            while (seconds := due - time.monotonic()) > 0:
+                self._take(wire, seconds)
+        while wire.running:
+            self._take(wire)
+        self._change(wire, TextEdit(position, position + len(TYPED), ""))
+
+    def _take(self, wire: Wire, *seconds: float) -> None:
+        exchange = wire.step(*seconds)
+        if exchange is not None:
+            self._report_exchange("type", exchange)

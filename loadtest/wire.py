@@ -1,4 +1,4 @@
-"""A blocking client of the wire for gevent: one socket, one request at a time."""
+"""A blocking client of the wire for gevent: one socket, any number of requests at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import websocket
+from warmline.client import ClockFilter, HopTiming, measure_hops
 from warmline.realtime import (
     Accepted,
     Cancel,
@@ -21,6 +22,8 @@ from warmline.realtime import (
     Hello,
     Nack,
     Ops,
+    Ping,
+    Pong,
     ServerMessage,
     Welcome,
     client_codec,
@@ -33,24 +36,28 @@ class WireError(Exception):
     """The server refused or failed something, or the connection is gone."""
 
 
-def now() -> float:
+def now() -> int:
     """Microseconds on a monotonic clock."""
-    return time.perf_counter_ns() / 1000
+    return time.perf_counter_ns() // 1000
 
 
 @dataclass(slots=True)
 class Exchange:
     """When the frames of a request came, in microseconds, and how much text they held.
 
-    ``first`` is None if there was neither text nor an operation; ``cancelled`` unless it was cancelled.
+    ``first`` is None if there was neither text nor an operation; ``cancelled`` unless it was cancelled; ``replaced``
+    unless a newer completion followed while it ran.
     """
 
-    sent: float
-    first: float | None = None
-    cancelled: float | None = None
-    ended: float = 0.0
+    request: Complete | Edit
+    sent: int
+    first: int | None = None
+    cancelled: int | None = None
+    replaced: int | None = None
+    ended: int = 0
     characters: int = 0
     reason: str = ""
+    hops: HopTiming | None = None
 
 
 class Wire:
@@ -58,6 +65,9 @@ class Wire:
 
     def __init__(self, url: str, token: str | None, subprotocol: str) -> None:
         self._codec: Codec[ServerMessage] = client_codec(subprotocol)
+        self._clock = ClockFilter()
+        self._running: dict[int, Exchange] = {}
+        self._streams: dict[int, Exchange] = {}
         try:
             self._socket = websocket.create_connection(
                 url,
@@ -74,6 +84,7 @@ class Wire:
             welcome = self.receive()
             if not isinstance(welcome, Welcome):
                 raise WireError(f"{url} answered hello with {welcome}")
+            self._read_clock()
         except BaseException:
             self.close()
             raise
@@ -96,6 +107,53 @@ class Wire:
             raise WireError("the server closed the connection")
         return self._codec.decode(frame)
 
+    @property
+    def running(self) -> int:
+        """How many requests have not ended."""
+        return len(self._running)
+
+    def start(self, request: Complete | Edit) -> Exchange:
+        """Send a request; `step` takes its frames."""
+        exchange = Exchange(request, sent=now())
+        self.send(request)
+        if isinstance(request, Complete):
+            for older in self._running.values():
+                if isinstance(older.request, Complete) and older.replaced is None:
+                    older.replaced = exchange.sent
+        self._running[request.request] = exchange
+        return exchange
+
+    def step(self, seconds: float = TIMEOUT_SECONDS) -> Exchange | None:
+        """Take the next message, if one comes in time; returns the exchange that it ends.
+
+        Raises:
+            WireError: the server refused or failed something.
+
+        """
+        self._socket.settimeout(seconds)
+        try:
+            message = self.receive()
+        except WireError as error:
+            if isinstance(error.__cause__, websocket.WebSocketTimeoutException) and seconds < TIMEOUT_SECONDS:
+                return None
+            raise
+        at = now()
+        match message:
+            case Accepted(request=number, stream=stream):
+                self._streams[stream] = self._running[number]
+            case Delta() | Ops():
+                exchange = self._streams[message.stream]
+                if exchange.first is None:
+                    exchange.first = at
+                exchange.characters += _characters(message)
+            case Done():
+                return self._ended(message, at)
+            case Error() | Nack():
+                raise WireError(f"{message.message} ({message.code})")
+            case _:
+                raise WireError(f"the server sent an unexpected {type(message).__name__}")
+        return None
+
     def run(self, request: Complete | Edit, *, cancel: bool = False) -> Exchange:
         """Run a request to its end; with ``cancel``, cancel it at its first output.
 
@@ -103,28 +161,33 @@ class Wire:
             WireError: the server refused or failed it.
 
         """
-        exchange = Exchange(sent=now())
-        self.send(request)
+        exchange = self.start(request)
         while not exchange.reason:
-            message = self.receive()
-            match message:
-                case Delta() | Ops():
-                    if exchange.first is None:
-                        exchange.first = now()
-                        if cancel:
-                            exchange.cancelled = exchange.first
-                            self.send(Cancel(request.request))
-                    exchange.characters += _characters(message)
-                case Done():
-                    exchange.ended = now()
-                    exchange.reason = message.reason
-                case Error() | Nack():
-                    raise WireError(f"{message.message} ({message.code})")
-                case Accepted():
-                    pass
-                case _:
-                    raise WireError(f"the server sent an unexpected {type(message).__name__}")
+            self.step()
+            if cancel and exchange.cancelled is None and exchange.first is not None and not exchange.reason:
+                exchange.cancelled = now()
+                self.send(Cancel(request.request))
         return exchange
+
+    def _ended(self, message: Done, at: int) -> Exchange:
+        exchange = self._running.pop(message.request)
+        self._streams = {stream: running for stream, running in self._streams.items() if running is not exchange}
+        exchange.ended = at
+        exchange.reason = message.reason
+        timing = message.timing
+        if timing.received:
+            self._clock.add(exchange.sent, timing.received, timing.sent, at)
+            offset = self._clock.offset(at) or 0.0
+            exchange.hops = measure_hops(timing, offset, exchange.sent, exchange.sent, at, at)
+        return exchange
+
+    def _read_clock(self) -> None:
+        sent = now()
+        self.send(Ping(sent))
+        pong = self.receive()
+        if not isinstance(pong, Pong):
+            raise WireError(f"the server answered a ping with {pong}")
+        self._clock.add(sent, pong.received, pong.replied, now())
 
     def close(self) -> None:
         """Close the socket; never raises."""

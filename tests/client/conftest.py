@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import pytest
+from warmline.client import handshake
 from warmline.realtime.protocol import (
     MSGPACK,
     SUBPROTOCOLS,
@@ -101,7 +103,19 @@ async def _scripted(script: Script) -> AsyncIterator[str]:
     assert not failures, failures
 
 
+@pytest.fixture(params=["websockets", "picows"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What `connect` takes by itself: each transport in turn, as if nothing else were installed."""
+    if request.param == "picows" and importlib.util.find_spec("picows") is None:
+        pytest.skip("picows is not installed (the extra warmline[fast])")
+    monkeypatch.setattr(handshake, "_has_picows", lambda: request.param == "picows")
+    return request.param
+
+
 @pytest.fixture
-def scripted() -> Scripted:
-    """``async with scripted(script) as url``: a server that does what the script says on each connection."""
+def scripted(transport: str) -> Scripted:
+    """``async with scripted(script) as url``: a server that does what the script says on each connection.
+
+    Whatever a test does against it is done over both transports.
+    """
     return _scripted

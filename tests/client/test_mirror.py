@@ -39,10 +39,10 @@ def test_lone_surrogates_are_replaced_where_they_enter() -> None:
     assert (mirror.uri, mirror.text) == ("file:///�", "a�b")
 
 
-def test_an_applied_result_always_carries_the_hash() -> None:
-    """A change made of the server's own operations is checked by content."""
+def test_a_change_that_is_to_be_checked_carries_the_hash() -> None:
+    """Such as the last one that applies an edit."""
     mirror = DocumentMirror("a", "abc", "")
-    change = mirror.commit("axc", [TextEdit(1, 2, "x")], Applied(7, 3))
+    change = mirror.commit("axc", [TextEdit(1, 2, "x")], Applied(7, 3), check=True)
     assert change.applied == Applied(7, 3)
     assert (change.length, change.hash) == (3, content_hash("axc"))
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.client.operations import Delete, Insert, Keep, RangeWalk, to_text_edits
-from warmline.realtime.protocol import Operation, TextEdit
-from warmline.realtime.text import string_index, utf16_length, utf16_offset
+from warmline.client.operations import Insert, RangeWalk, apply_in_order
+from warmline.realtime import RangeTracker
+from warmline.realtime.protocol import Operation
+from warmline.realtime.text import utf16_length
 
 texts = st.text(st.sampled_from("ab\n\r\té漢😀\u2028"), max_size=12)
 
@@ -53,24 +54,30 @@ def test_an_operation_names_the_text_and_where_it_stood(case: tuple[str, str, st
             assert document[operation.start : operation.start + len(operation.text)] == operation.text
 
 
-@given(ranges())
-def test_the_edits_of_a_change_do_what_the_operations_say(case: tuple[str, str, str, list[Operation]]) -> None:
-    """Applied in order, each to the result of the one before, the edits give the text of the walk."""
-    before, original, after, operations = case
-    walk = RangeWalk(original, len(before))
+@given(ranges(), st.integers(0, 8))
+def test_void_operations_leave_no_trace(case: tuple[str, str, str, list[Operation]], count: int) -> None:
+    """The walk is then as if it had never taken them, and goes on."""
+    _, original, _, operations = case
+    walk, short = RangeWalk(original, 5), RangeWalk(original, 5)
     for operation in operations:
         walk.step(operation)
-    text = before + original + after
-    for edit in to_text_edits(walk.operations, utf16_offset(text, len(before))):
-        start, end = string_index(text, edit.start), string_index(text, edit.end)
-        text = text[:start] + edit.text + text[end:]
-    assert text == before + walk.text + after
+    for operation in operations[:count]:
+        short.step(operation)
+    walk.void(count)
+    assert (walk.operations, walk.text) == (short.operations, short.text)
+    for operation in [*operations[count:], "end"]:
+        assert walk.step(operation) == short.step(operation)
 
 
-def test_neighbouring_deletions_and_insertions_become_one_edit() -> None:
-    """A replacement is one edit, however many operations it took."""
-    operations = [Keep(0, "x"), Insert(1, "a"), Delete(1, "lo"), Insert(3, "b"), Keep(3, "y"), Delete(4, "z")]
-    assert to_text_edits(operations, 10) == [TextEdit(11, 13, "ab"), TextEdit(14, 15, "")]
+@given(ranges())
+def test_edits_in_order_do_what_the_operations_say(case: tuple[str, str, str, list[Operation]]) -> None:
+    """Applied to the document, the edits of a tracker give the text of the walk."""
+    before, original, after, operations = case
+    walk, tracker = RangeWalk(original, len(before)), RangeTracker(1, utf16_length(before), original)
+    tracker.operations(operations)
+    for operation in operations:
+        walk.step(operation)
+    assert apply_in_order(before + original + after, tracker.edits()) == before + walk.text + after
 
 
 @pytest.mark.parametrize("operations", [[5], [-5], [2, -3], [4, "x", 1]])

@@ -11,7 +11,6 @@ from warmline.client import (
     MSGPACK,
     Completion,
     Delete,
-    DocumentChanged,
     DocumentClosed,
     Insert,
     Keep,
@@ -20,7 +19,7 @@ from warmline.client import (
     SessionClosed,
     connect,
 )
-from warmline.client.state import CompletionState
+from warmline.client.state import TextState
 from warmline.realtime import protocol as wire
 from warmline.realtime.protocol import (
     Applied,
@@ -134,26 +133,6 @@ async def test_a_completion_can_be_applied(scripted) -> None:
         await session.ping()
 
 
-async def test_a_result_for_an_older_version_is_not_applied(scripted) -> None:
-    """The document changed while the edit ran: nothing is sent, nothing changes."""
-
-    async def script(peer) -> None:
-        await peer.greet()
-        request = await peer.accept(Edit)
-        await peer.next(Change)
-        await peer.send(Ops(1, [-3]), Done(request.request, "stop"))
-        await peer.idle()
-        assert sum(isinstance(message, Change) for message in peer.messages) == 1
-
-    async with scripted(script) as url, connect(url) as session:
-        document = await session.open("a", "abc")
-        edit = session.edit(document, (0, 3), "delete")
-        await document.change(3, 3, "d")
-        with pytest.raises(DocumentChanged, match="version 0 of a, which is at 1"):
-            await document.apply(await edit.result())
-        assert document.text == "abcd"
-
-
 async def test_a_request_out_of_bounds_never_leaves(scripted) -> None:
     """Ranges, positions and parameters are checked where they are written."""
 
@@ -173,6 +152,10 @@ async def test_a_request_out_of_bounds_never_leaves(scripted) -> None:
             session.complete(document, 4)
         with pytest.raises(ValueError, match="max_tokens"):
             session.complete(document, 0, max_tokens=0)
+        with pytest.raises(TypeError, match="there is no parameter 'max_token'"):
+            session.complete(document, 0, max_token=7)  # type: ignore[call-arg]
+        with pytest.raises(ValueError, match="a traceparent has at most 128 characters"):
+            session.edit(document, (0, 1), "x", traceparent="0" * 129)
         with pytest.raises(ValueError, match="speculation"):
             session.complete(document, 0, speculation="maybe")  # type: ignore[arg-type]
         assert document.version == 0
@@ -288,7 +271,7 @@ async def test_a_stream_nobody_holds_is_cancelled_and_keeps_nothing(scripted) ->
         gc.collect()
         held = gc.get_objects()
         assert not [each for each in held if type(each) is Completion]
-        assert [each.pieces for each in held if type(each) is CompletionState] == [["x"]]
+        assert [each.pieces for each in held if type(each) is TextState] == [["x"]]
 
 
 async def test_a_reader_that_lags_gets_longer_pieces(scripted) -> None:

@@ -8,12 +8,14 @@ import pytest
 from warmline.client.errors import OutOfSync, RequestError, ServerMisbehaved, SessionClosed
 from warmline.client.mirror import DocumentMirror
 from warmline.client.operations import Keep, RangeWalk
-from warmline.client.state import CompletionState, EditState, SessionState
+from warmline.client.state import EditState, SessionState, TextState
+from warmline.realtime import RangeTracker
 from warmline.realtime.protocol import (
     Accepted,
     Cancel,
     ClientMessage,
     Complete,
+    Continued,
     Delta,
     Done,
     Edit,
@@ -24,6 +26,7 @@ from warmline.realtime.protocol import (
     Ping,
     Pong,
     ServerMessage,
+    Steered,
     Timing,
     Welcome,
 )
@@ -59,15 +62,16 @@ class Recorded:
         for message in messages:
             self.state.receive(message, self.time)
 
-    def completion(self) -> CompletionState:
+    def completion(self) -> TextState:
         """A running completion."""
-        request = CompletionState(self.state.next_request(), self.time)
+        request = TextState(self.state.next_request(), self.time)
         self.state.start(request, Complete(request.request, "a", 0, 0))
         return request
 
     def edit(self, original: str) -> EditState:
         """A running edit."""
-        request = EditState(self.state.next_request(), self.time, RangeWalk(original, 0))
+        number = self.state.next_request()
+        request = EditState(number, self.time, RangeWalk(original, 0), RangeTracker(number, 0, original))
         self.state.start(request, Edit(request.request, "a", 0, 0, len(original), "do"))
         return request
 
@@ -105,11 +109,34 @@ def test_a_done_frame_gives_hops_that_sum_to_the_time_it_took(session: Recorded)
     assert (request.timing.end_to_end, request.timing.engine_step) == (900, 400)
 
 
+def test_the_hops_of_continued_and_steered_requests_sum_to_the_time_they_took(session: Recorded) -> None:
+    """From their own call to their own end, whatever they go on with."""
+    first = session.completion()
+    session.receive(Accepted(first.request, 0), Delta(0, "return"))
+    session.time += 5_000
+    second, edit = session.completion(), session.edit("abc")
+    session.time += 300
+    session.receive(
+        Done(first.request, "superseded", timing=Timing(received=50, sent=5_200, engine_step=5_150)),
+        Accepted(second.request, 0, Continued(first.request, 0, 1)),
+        Delta(0, "urn"),
+        Accepted(edit.request, 1),
+        Ops(1, [1]),
+        Steered(edit.request, 1),
+    )
+    session.time += 600
+    session.receive(Done(second.request, "stop", timing=Timing(received=5_060, sent=5_860, engine_step=800)))
+    session.receive(Done(edit.request, "stop", timing=Timing(received=5_060, sent=5_960, session_prompt=900)))
+    assert first.timing is not None and first.timing.end_to_end == 5_300
+    assert second.timing is not None and (second.timing.end_to_end, second.timing.engine_step) == (900, 800)
+    assert edit.timing is not None and (edit.timing.end_to_end, edit.timing.session_prompt) == (900, 900)
+
+
 def test_time_until_the_request_is_written_is_not_the_networks(session: Recorded) -> None:
     """What passes before it belongs to client.queue; what passes after it never makes the network negative."""
     called = session.time
     session.time += 70
-    request = CompletionState(session.state.next_request(), called)
+    request = TextState(session.state.next_request(), called)
     session.state.start(request, Complete(request.request, "a", 0, 0))
     session.time += 400
     session.receive(Done(request.request, "stop", timing=Timing(received=50, sent=450, engine_step=400)))

@@ -44,13 +44,15 @@ def locust(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_few_editors_have_no_failures(service: str) -> None:
-    """Connecting, first output and end of completions and edits are all measured, in microseconds, as is said."""
-    result = locust("-u", "3", "-r", "3", "-t", "8s", "--host", service, "--api-key", "secret")
+    """Connecting, first output, end and hops of all kinds of requests are measured, in microseconds, as is said."""
+    result = locust("-u", "4", "-r", "4", "-t", "8s", "--host", service, "--api-key", "secret")
     assert result.returncode == 0, result.stderr
     stats = {(entry["method"], entry["name"]): entry for entry in json.loads(result.stdout)}
     assert {("CONNECT", "session [us]"), ("TTFT", "complete [us]"), ("E2E", "complete [us]")} <= stats.keys()
+    assert {("SUPERSEDE", "type [us]"), ("E2E", "type [us]")} <= stats.keys()
+    assert {("HOP", f"complete {hop} [us]") for hop in ("net.up", "server", "engine", "net.down")} <= stats.keys()
     assert all(entry["num_failures"] == 0 for entry in stats.values()), stats
-    assert stats["CONNECT", "session [us]"]["num_requests"] == 3
+    assert stats["CONNECT", "session [us]"]["num_requests"] == 4
     assert stats["TTFT", "complete [us]"]["min_response_time"] > 100
     assert result.stderr.count("times are in microseconds") == 2
 

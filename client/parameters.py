@@ -1,0 +1,84 @@
+"""How to choose tokens, as programs say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, TypedDict
+
+import msgspec
+from warmline.realtime import Sampling, replace_lone_surrogates
+
+Speculation = Literal["auto", "off"]
+MAX_TRACEPARENT: Final = 128
+
+
+class Parameters(TypedDict, total=False):
+    """What every request takes.
+
+    max_tokens: where to stop at the latest.
+    temperature: 0 takes the likeliest token each time.
+    top_p, top_k, min_p: which tokens to sample from; 1, 0 and 0 are off.
+    seed: makes a sampled result repeatable; without it the server draws one and the receipt names it.
+    stop: texts that end the output; they are not part of it.
+    speculation: "off" to compute every token by itself. The text is the same either way.
+    replay: for benchmarks, on servers that allow it: the text to emit instead of the model's.
+    traceparent: a W3C trace context that the server goes on with.
+    """
+
+    max_tokens: int | None
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    seed: int | None
+    stop: str | Iterable[str]
+    speculation: Speculation
+    replay: str | None
+    traceparent: str | None
+
+
+def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
+    """The parameters as the wire has them, checked here so that a wrong one is reported where it was written.
+
+    Args:
+        parameters: what was given.
+        max_tokens: what it is unless it was given.
+
+    Raises:
+        TypeError: there is no such parameter.
+        ValueError: a parameter is out of its range.
+
+    """
+    for name in parameters:
+        if name not in Parameters.__annotations__:
+            raise TypeError(f"there is no parameter {name!r}")
+    if len(parameters.get("traceparent") or "") > MAX_TRACEPARENT:
+        raise ValueError(f"a traceparent has at most {MAX_TRACEPARENT} characters")
+    stop = parameters.get("stop", ())
+    stops = [stop] if isinstance(stop, str) else stop
+    given = parameters.get("max_tokens")
+    values = [
+        max_tokens if given is None else given,
+        parameters.get("temperature", 0.0),
+        parameters.get("top_p", 1.0),
+        parameters.get("top_k", 0),
+        parameters.get("min_p", 0.0),
+        parameters.get("seed"),
+        [*map(replace_lone_surrogates, stops)],
+        parameters.get("speculation", "auto"),
+    ]
+    try:
+        return msgspec.convert(values, Sampling)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        for index, name in enumerate(Sampling.__struct_fields__):
+            message = message.replace(f"`$[{index}]", f"`{name}", 1)
+        raise ValueError(message) from None
+
+
+msgspec.convert([], Sampling)  # makes msgspec prepare the check now and not within the first request
+
+
+def clean(text: str | None) -> str | None:
+    """A text that can travel."""
+    return None if text is None else replace_lone_surrogates(text)

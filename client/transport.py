@@ -1,0 +1,250 @@
+"""What a session needs of a WebSocket, whichever library it comes from; and the one on `websockets`."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import websockets.asyncio.client as websockets_client
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.connection import broadcast
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.frames import DATA_OPCODES, Frame, Opcode
+from websockets.protocol import Event
+from websockets.typing import Subprotocol
+
+from .errors import connection_error
+
+MAX_FRAME: Final = 16 << 20
+CLOSE_TIMEOUT: Final = 1.0
+"""Seconds that the closing handshake may take before the connection is cut."""
+
+_END_OF_HEADERS: Final = b"\r\n\r\n"
+
+OnFrame = Callable[[str | bytes], None]
+OnEnd = Callable[[int, str], None]
+
+
+class Refused(Exception):
+    """The server answered the upgrade with another HTTP status."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.body = body
+
+
+class NoWebSocket(Exception):
+    """What answered does not speak WebSocket."""
+
+
+class Inbox:
+    """What arrives on a connection, held until somebody reads.
+
+    Attributes:
+        take: is to be called with each message.
+    """
+
+    def __init__(self) -> None:
+        self._held: deque[str | bytes] = deque()
+        self._arrived = asyncio.Event()
+        self._end: tuple[int, str] | None = None
+        self._on_end: OnEnd | None = None
+        self.take: OnFrame = self._hold
+
+    async def first(self) -> str | bytes:
+        """The first message; it is not delivered again.
+
+        Raises:
+            ConnectionLost, Unauthorized: the connection ended without one.
+
+        """
+        await self._arrived.wait()
+        if not self._held:
+            assert self._end is not None
+            raise connection_error(*self._end)
+        return self._held.popleft()
+
+    def read(self, on_frame: OnFrame, on_end: OnEnd) -> None:
+        """From now on call ``on_frame`` with each message, and ``on_end`` once. What is held is delivered first."""
+        while self._held:
+            on_frame(self._held.popleft())
+        self.take, self._on_end = on_frame, on_end
+        if self._end is not None:
+            on_end(*self._end)
+
+    def end(self, code: int, reason: str) -> None:
+        """No more messages come. ``code`` is the other side's close code; 1006: none came."""
+        if self._end is None:
+            self._end = code, reason
+            self._arrived.set()
+            if self._on_end is not None:
+                self._on_end(code, reason)
+
+    def _hold(self, frame: str | bytes) -> None:
+        self._held.append(frame)
+        self._arrived.set()
+
+
+class Transport(ABC):
+    """An open WebSocket.
+
+    Attributes:
+        subprotocol: what was agreed on.
+        inbox: what arrives.
+    """
+
+    subprotocol: str | None
+    inbox: Inbox
+
+    @abstractmethod
+    def send(self, frame: bytes) -> None:
+        """Write a message at once. Nothing happens if the connection is gone; the inbox says so."""
+
+    @property
+    @abstractmethod
+    def unsent(self) -> int:
+        """Bytes that wait for the network."""
+
+    @abstractmethod
+    async def close(self, code: int = 1000) -> None:
+        """Perform the closing handshake; returns when all is over. Idempotent."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Cut the connection."""
+
+
+class _Connection(ClientConnection):
+    """Hands a whole binary message over from within the socket's callback, without the queue and a task's turn.
+
+    Whatever else comes goes the library's way, and so does everything after a message in fragments, to stay in order.
+    Most reads bring one short frame. Where it is known that the library's parser stands between two frames, such a
+    read isn't parsed by it, which would take most of a token's time here.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.inbox = Inbox()
+        self._queued = False
+        self._in_parser: int | None = None
+        """Bytes that the parser was given beyond the frames it made of them; None if that isn't known."""
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_parser == 0 and not self._queued and _is_short_frame(data):
+            self.inbox.take(data[2:])
+            return
+        if self._in_parser is not None:
+            self._in_parser += len(data)
+        upgrading = self.response is None
+        super().data_received(data)
+        if upgrading and data.endswith(_END_OF_HEADERS) and data.count(_END_OF_HEADERS) == 1:
+            self._in_parser = 0  # the response has no body, so nothing of a frame came with it
+
+    def process_event(self, event: Event) -> None:
+        if isinstance(event, Frame):
+            if self._in_parser is not None:
+                self._in_parser -= _frame_size(len(event.data))
+            if event.opcode in DATA_OPCODES:
+                if event.fin and event.opcode is Opcode.BINARY and not self._queued:
+                    self.inbox.take(bytes(event.data))
+                    return
+                self._queued = True
+        super().process_event(event)
+
+
+def _is_short_frame(data: bytes) -> bool:
+    """Whether these bytes are one final, unmasked binary frame of less than 126 bytes (RFC 6455, section 5.2)."""
+    return len(data) > 2 and data[0] == 0x82 and data[1] == len(data) - 2 < 126
+
+
+def _frame_size(payload: int) -> int:
+    """The bytes of an unmasked frame."""
+    return payload + (2 if payload < 126 else 4 if payload < 1 << 16 else 10)
+
+
+class WebsocketsTransport(Transport):
+    """On `websockets`."""
+
+    def __init__(self, connection: _Connection, text: bool) -> None:
+        self.subprotocol = connection.subprotocol
+        self._connection = connection
+        self._targets = (connection,)
+        self._text = text
+        self.inbox = connection.inbox
+        self._reader = asyncio.create_task(self._read(), name="warmline reader")
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        subprotocol: str,
+        headers: dict[str, str],
+        *,
+        text: bool,
+        proxy: bool,
+        ping_interval: float | None,
+    ) -> WebsocketsTransport:
+        """Connect, through the proxy that the environment names if ``proxy``.
+
+        Raises:
+            Refused, NoWebSocket, OSError: there is no connection.
+
+        """
+        try:
+            connection = await websockets_client.connect(
+                url,
+                subprotocols=[Subprotocol(subprotocol)],
+                additional_headers=headers,
+                compression=None,
+                proxy=True if proxy else None,
+                open_timeout=None,
+                ping_interval=ping_interval,
+                ping_timeout=ping_interval,
+                close_timeout=CLOSE_TIMEOUT,
+                max_size=MAX_FRAME,
+                create_connection=_Connection,
+            )
+        except InvalidStatus as error:
+            raise Refused(error.response.status_code, bytes(error.response.body or b"")) from None
+        except (InvalidHandshake, EOFError) as error:
+            raise NoWebSocket(str(error)) from None
+        assert isinstance(connection, _Connection)
+        return cls(connection, text)
+
+    def send(self, frame: bytes) -> None:
+        # Unlike `send`, `broadcast` writes without awaiting, so a request leaves before `complete` returns.
+        broadcast(self._targets, frame.decode() if self._text else frame)
+
+    @property
+    def unsent(self) -> int:
+        return self._connection.transport.get_write_buffer_size()
+
+    async def close(self, code: int = 1000) -> None:
+        await self._connection.close(code)
+        await asyncio.wait([self._reader])
+
+    def abort(self) -> None:
+        self._connection.transport.abort()
+
+    async def _read(self) -> None:
+        code, reason = 1006, "the session's reader was stopped"
+        receive = self._connection.recv
+        try:
+            while True:
+                frame = await receive()
+                self.inbox.take(frame)
+        except ConnectionClosed as closed:
+            code, reason = _close_of(closed)
+        finally:
+            self.inbox.end(code, reason)
+
+
+def _close_of(closed: ConnectionClosed) -> tuple[int, str]:
+    if closed.rcvd is not None:
+        return closed.rcvd.code, closed.rcvd.reason
+    cause = closed.__cause__
+    return 1006, str(cause) if cause is not None else ""

@@ -1,0 +1,214 @@
+"""Both transports below the SDK: what the sessions of the other tests don't show."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from warmline.client import ConnectionFailed, ConnectionLost, connect, handshake
+from warmline.client.session import PENDING_BYTES
+from warmline.client.transport import MAX_FRAME
+from warmline.realtime.protocol import JSON, Accepted, Change, Complete, Delta, Done, Hello, Welcome
+
+
+def kind_of(session) -> str:
+    return type(session._transport).__name__
+
+
+async def greeted(peer) -> None:
+    await peer.greet()
+    await peer.idle()
+
+
+async def test_auto_takes_the_faster_one_where_it_is_installed(scripted, transport: str) -> None:
+    """And a program may insist on the other."""
+    async with scripted(greeted) as url:
+        async with connect(url) as session:
+            assert kind_of(session) == {"picows": "PicowsTransport", "websockets": "WebsocketsTransport"}[transport]
+        async with connect(url, transport="websockets") as session:
+            assert kind_of(session) == "WebsocketsTransport"
+
+
+def test_a_transport_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names those there are, or says how to install it."""
+    with pytest.raises(ValueError, match="'udp' is none of auto, websockets, picows"):
+        connect("ws://127.0.0.1:1", transport="udp")  # type: ignore[arg-type]
+    monkeypatch.setattr(handshake, "_has_picows", lambda: False)
+    with pytest.raises(ValueError, match=r"pip install 'warmline\[fast\]'"):
+        connect("ws://127.0.0.1:1", transport="picows")
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "fast"),
+    [
+        ("ws://example.org", {"http_proxy": "http://proxy:3128"}, False),
+        ("wss://example.org", {"https_proxy": "http://proxy:3128"}, False),
+        ("ws://example.org", {"http_proxy": "http://proxy:3128", "no_proxy": "example.org"}, True),
+        ("ws://example.org", {"no_proxy": "example.org"}, True),
+        ("ws://127.0.0.1", {"http_proxy": "http://proxy:3128"}, True),
+        ("ws://localhost", {"http_proxy": "http://proxy:3128"}, True),
+        ("wss://example.org", {}, True),
+    ],
+)
+def test_proxies_are_for_websockets(monkeypatch: pytest.MonkeyPatch, url: str, environment, fast: bool) -> None:
+    """Where the environment names one for the host; this machine never has one."""
+    monkeypatch.setattr(handshake, "_has_picows", lambda: True)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy", "socks_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert connect(url)._fast is fast
+
+
+@pytest.mark.parametrize("subprotocol", [handshake.MSGPACK, JSON])
+async def test_a_message_in_fragments_is_one_message(scripted, subprotocol: str) -> None:
+    """A proxy may divide them, between any two bytes."""
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.next(Complete)
+        for message in (Accepted(request.request, 1), Delta(1, "é😀"), Done(request.request, "stop")):
+            frame = peer.codec.encode(message)
+            pieces = [frame[:1], frame[1:2], frame[2:]]
+            if peer.codec.text:
+                text = frame.decode()
+                pieces = [text[:1], text[1:2], text[2:]]
+            await peer.connection.send(pieces)
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url, subprotocol=subprotocol) as session:
+        assert (await session.complete(await session.open("a", ""), 0).result()).text == "é😀"
+
+
+async def test_what_follows_the_welcome_at_once_is_not_lost(scripted) -> None:
+    """The server may send before the session has its first reader, and even close."""
+
+    async def script(peer) -> None:
+        await peer.next(Hello)
+        welcome = peer.codec.encode(Welcome("session", "scripted", "model", 8192, 1, 8))
+        await peer.connection.send(welcome)
+        await peer.connection.close(1012, "restarting")
+
+    async with scripted(script) as url:
+        try:
+            async with connect(url) as session:
+                with pytest.raises(ConnectionLost, match="restarting"):
+                    while True:
+                        await session.ping()
+                assert session.closed
+        except (ConnectionFailed, ConnectionLost) as error:
+            assert "restarting" in str(error)
+
+
+async def test_a_message_above_the_limit_ends_the_session(scripted) -> None:
+    """Whole or in fragments: memory stays bounded."""
+    for pieces in (1, 4):
+
+        async def script(peer, pieces: int = pieces) -> None:
+            await peer.greet()
+            await peer.next(Complete)
+            part = b"x" * (MAX_FRAME // pieces + 1)
+            await peer.connection.send(part if pieces == 1 else [part] * pieces)
+            await peer.idle()
+
+        async with scripted(script) as url, connect(url) as session:
+            completion = session.complete(await session.open("a", ""), 0)
+            with pytest.raises(ConnectionLost):
+                await completion.result()
+
+
+async def test_closing_does_not_wait_for_a_server_that_is_gone(scripted) -> None:
+    """The closing handshake has a time limit; then the connection is cut."""
+    left = asyncio.Event()
+
+    async def script(peer) -> None:
+        await peer.greet()
+        peer.connection.transport.pause_reading()
+        await left.wait()
+        peer.connection.transport.abort()
+
+    async with scripted(script) as url:
+        session = await connect(url)
+        await session.close()
+        await session.close()
+        assert session.closed
+        left.set()
+
+
+async def test_an_attempt_that_is_given_up_leaves_no_connection(transport: str) -> None:
+    """Cancelled in the middle of the upgrade: the server sees the end."""
+    gone = asyncio.Event()
+    taken = asyncio.Event()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.set()
+        while await reader.read(1024):
+            pass
+        gone.set()
+        writer.close()
+
+    async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+
+        async def attempt() -> None:
+            await connect(f"ws://127.0.0.1:{port}", open_timeout=1)
+
+        trying = asyncio.create_task(attempt())
+        await taken.wait()
+        trying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await trying
+        async with asyncio.timeout(10):
+            await gone.wait()
+
+
+async def test_unsent_bytes_are_known(scripted) -> None:
+    """So that a program which sends faster than the network takes is held back."""
+    left = asyncio.Event()
+
+    async def script(peer) -> None:
+        await peer.greet()
+        sock = peer.connection.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connection.transport.pause_reading()
+        await left.wait()
+        peer.connection.transport.abort()
+
+    async with scripted(script) as url, connect(url) as session:
+        for _ in range(40):
+            session._transport.send(b"x" * (1 << 20))
+        assert session._transport.unsent > 1 << 20
+        left.set()
+
+
+async def test_a_program_that_changes_faster_than_the_network_takes_is_held_back(scripted) -> None:
+    """A change returns when there is room for more, so what waits stays bounded."""
+    resume = asyncio.Event()
+
+    async def script(peer) -> None:
+        await peer.greet(limit=1 << 22)
+        await peer.next(Change)
+        peer.connection.transport.pause_reading()
+        await resume.wait()
+        peer.connection.transport.resume_reading()
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "")
+        changes = 0
+
+        async def change() -> None:
+            nonlocal changes
+            for _ in range(200):
+                await document.change(0, len(document.text), "x" * (1 << 18))
+                changes += 1
+
+        changing = asyncio.create_task(change())
+        while session._transport.unsent <= PENDING_BYTES:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        assert changes < 200 and session._transport.unsent < 4 * PENDING_BYTES
+        resume.set()
+        await changing
