@@ -1,0 +1,1 @@
+"""The servers that are compared; each runs in a process of its own (`process`)."""

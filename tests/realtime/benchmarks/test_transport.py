@@ -1,0 +1,138 @@
+"""`warmline bench transport` compares everybody in one run, and says where a delay went."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+import pytest
+from rich.console import Console
+from warmline.realtime import cli
+from warmline.realtime.benchmarks.transport import MissingPackages, ServerFailed, peers, run_transport_benchmark
+from warmline.realtime.benchmarks.transport import runner as runner_module
+from warmline.realtime.benchmarks.transport.children import Child
+from warmline.realtime.benchmarks.transport.delays import hold_up
+from warmline.realtime.benchmarks.transport.measure import Figures, one_way
+from warmline.realtime.benchmarks.transport.proxy import Proxy
+from warmline.realtime.benchmarks.transport.ratios import DEFAULT, FLOOR, TARGETS, ratios
+from warmline.realtime.benchmarks.transport.terms import Reply
+
+PEERS = {
+    "warmline, websockets",
+    "warmline, picows",
+    "FastAPI, httpx",
+    "FastAPI, aiohttp",
+    "FastAPI, openai",
+    "tuned SSE, aiohttp",
+    "warmline HTTP, aiohttp",
+    "bare TCP (the floor)",
+}
+
+
+def test_everything_is_measured_and_printed(default_model, tmp_path, capsys, monkeypatch):
+    """All peers on one core and two, bytes, ratios, and each hop's own delay; tables and the file say the same."""
+    monkeypatch.setattr(runner_module, "Console", lambda: Console(width=200))
+    file = tmp_path / "transport.json"
+    run_transport_benchmark(str(default_model), file, quick=True)
+    report = json.loads(file.read_text())
+    assert set(report["placements"]) in ({"one core", "two cores"}, {"one core"})
+    for by_peer in report["placements"].values():
+        assert set(by_peer) == PEERS
+        for figures in by_peer.values():
+            assert set(figures) == {"round_trip", "ttft", "one_way", "server_cpu", "client_cpu"}
+            for spread in figures.values():
+                assert 0 < spread["low"] <= spread["median"] <= spread["high"]
+            assert figures["ttft"]["median"] <= figures["round_trip"]["median"]
+    sizes, text = report["bytes_a_token"], report["text_bytes_a_token"]
+    assert set(sizes) == PEERS
+    for ours in ("warmline, websockets", "warmline, picows"):
+        assert text < sizes[ours] <= text + 7
+    assert all(size > text + 7 for peer, size in sizes.items() if "SSE" in peer or "FastAPI" in peer)
+    assert set(report["ratios"]) == set(TARGETS)
+    assert set(report["faster_client_ratios"]) == set(TARGETS)
+    assert [change["delay"] for change in report["hops"]["changes"]] == ["prompt", "ipc", "write", "network"]
+    assert report["machine"]["versions"]["openai"]
+    printed = capsys.readouterr().out
+    for shown in (*PEERS, *TARGETS, "two cores" if "two cores" in report["placements"] else "one core", "ipc"):
+        assert shown in printed
+
+
+def test_what_is_missing_is_named(monkeypatch, default_model):
+    """Before anything is started."""
+    monkeypatch.setattr(peers, "find_spec", lambda name: None if name in ("httpx", "openai") else name)
+    with pytest.raises(MissingPackages, match=r"httpx, openai not installed: pip install 'warmline\[bench\]'"):
+        run_transport_benchmark(str(default_model))
+
+
+def test_a_server_that_does_not_start_is_named(tmp_path, capfd):
+    """Nothing is left waiting, and its own messages are shown."""
+    with (
+        Child("bare", tmp_path / "readings", str(tmp_path / "no.gguf")) as child,
+        pytest.raises(ServerFailed, match="the server bare ended"),
+    ):
+        _ = child.ports
+    assert "no.gguf" in capfd.readouterr().err
+
+
+def test_the_command_says_where_it_cannot_write(capsys, tmp_path):
+    """Before it measures for a minute."""
+    assert cli.run(["bench", "transport", "--json", str(tmp_path / "none" / "x.json")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_a_token_has_arrived_when_all_its_text_has():
+    """Pieces may hold several tokens, or end within one."""
+    reply = Reply(0, [(10, 3), (20, 4), (35, 9)])
+    assert one_way(reply, ["ab", "cd", "efghi"], [1, 2, 3]) == [9, 18, 32]
+    with pytest.raises(ServerFailed):
+        one_way(reply, ["ab", "cd"], [1, 2])
+    with pytest.raises(ServerFailed):
+        one_way(Reply(0), ["ab"], [1])
+
+
+def test_ratios_are_taken_round_by_round():
+    """The median of the rounds' ratios, not the ratio of medians; the floor is taken off both for the overhead."""
+    theirs = [Figures(100.0, 100.0, 100.0, 1.0, 1.0), Figures(1000.0, 1000.0, 1000.0, 1.0, 1.0)]
+    rounds = dict.fromkeys(PEERS, theirs)
+    rounds[DEFAULT] = [Figures(50.0, 50.0, 50.0, 1.0, 1.0), Figures(100.0, 100.0, 100.0, 1.0, 1.0)]
+    rounds[FLOOR] = [Figures(25.0, 25.0, 25.0, 1.0, 1.0)] * 2
+    found = ratios(rounds)
+    assert found["ratios"] == pytest.approx(dict.fromkeys(TARGETS, (0.5 + 0.1) / 2))
+    assert found["ratio_spread"]["roundtrip_vs_httpx"] == (0.1, 0.5)
+    assert found["overhead_ratios"]["ttft_vs_tuned"] == pytest.approx((75 - 25) / (550 - 25))
+    rounds[FLOOR] = theirs
+    assert ratios(rounds)["overhead_ratios"]["ttft_vs_tuned"] is None
+
+
+def test_a_proxy_delays_both_ways_and_counts():
+    """What is read together stays together; nothing waits for what came before it."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Proxy(listener.getsockname()[1]) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port)) as client,
+        listener.accept()[0] as server,
+    ):
+        proxy.delay_ns = 20_000_000
+        began = time.monotonic()
+        client.sendall(b"ping")
+        assert server.recv(100) == b"ping"
+        for piece in (b"a", b"b", b"c"):
+            server.sendall(piece)
+            time.sleep(0.001)
+        received = b""
+        while len(received) < 3:
+            received += client.recv(100)
+        assert received == b"abc"
+        assert time.monotonic() - began >= 0.04
+        assert proxy.down == 3
+        client.shutdown(socket.SHUT_WR)
+        assert server.recv(100) == b""
+
+
+def test_a_hold_up_is_no_shorter_than_it_should_be():
+    """And nothing below zero."""
+    began = time.monotonic_ns()
+    hold_up(-5)
+    hold_up(1_000_000)
+    assert time.monotonic_ns() - began >= 1_000_000

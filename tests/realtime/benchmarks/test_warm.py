@@ -1,0 +1,116 @@
+"""What `warmline bench warm` types, and the figures it makes of requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from warmline.realtime.benchmarks.warm_report import figures, print_report, ratios
+from warmline.realtime.benchmarks.warm_requests import Sample
+from warmline.realtime.benchmarks.warm_texts import FreshText, SourceText, TextsMissing, read_sources, typings
+
+SOURCES = [
+    SourceText("short", "python", "a = 1\n"),
+    SourceText("long", "rust", "".join(f"let x{number} = {number};\n" for number in range(40))),
+    SourceText("longer", "go", "".join(f"var x{number} = {number}\n" for number in range(50))),
+]
+
+
+def test_the_projects_own_edits_are_typed_by_default():
+    """Each is a file as it is after its edit."""
+    sources = read_sources(None)
+    assert len(sources) > 50
+    assert sources[0].language == "python"
+    assert "def __init__(self, capacity: int) -> None:" in sources[0].text
+
+
+def test_a_file_without_edits_is_named(tmp_path: Path):
+    """Missing, of another form, or empty."""
+    (tmp_path / "other").write_text('{"id": 1}\n')
+    (tmp_path / "empty").write_text("\n")
+    for name in ("missing", "other", "empty"):
+        with pytest.raises(TextsMissing, match=rf"{name} .*--edits"):
+            read_sources(tmp_path / name)
+
+
+def test_fresh_texts_have_their_length_and_begin_differently():
+    """Within the first block of 16 tokens."""
+    fresh = FreshText(SOURCES)
+    texts = [fresh(3000) for _ in range(10)]
+    assert {len(text) for text in texts} == {3000}
+    assert len({text[:20] for text in texts}) == 10
+
+
+def test_what_is_typed_are_the_files_own_keys():
+    """Typed, they make the file; into the middle from a line's begin on, at the end with nothing behind them."""
+    found = list(typings(SOURCES, files=2, keys=20))
+    assert [(typing.where, typing.language) for typing in found] == [
+        ("middle", "go"),
+        ("end", "go"),
+        ("middle", "rust"),
+        ("end", "rust"),
+    ]
+    for typing in found:
+        whole = typing.text[: typing.index] + typing.keys + typing.text[typing.index :]
+        assert whole.partition("\n")[2] + "\n" in {source.text for source in SOURCES}
+        assert len(typing.keys) == 20
+        assert (typing.where == "end") == (typing.index == len(typing.text))
+        assert typing.where == "end" or typing.text[typing.index - 1] == "\n"
+
+
+def test_a_file_shorter_than_what_is_typed_is_typed_as_far_as_it_goes():
+    """Its first line is there already."""
+    for typing in typings(SOURCES[:1], files=1, keys=20):
+        assert typing.keys == "a = 1"
+
+
+def test_the_figures_of_requests():
+    """Times in milliseconds of those that had text, shares of all prompt tokens."""
+    samples = [
+        Sample(ttft=4000, prefill=3000, prompt=100, ready=96, warmed=48, reason="length"),
+        Sample(ttft=6000, prefill=4000, prompt=100, ready=80, warmed=0, reason="superseded"),
+        Sample(ttft=None, prefill=0, prompt=100, ready=100, warmed=0, reason="superseded"),
+        Sample(ttft=None, prefill=0, prompt=0, ready=0, warmed=0, reason="superseded"),
+    ]
+    found = figures(samples)
+    assert (found["requests"], found["with_text"], found["superseded"]) == (4, 2, 3)
+    assert (found["ttft"], found["ttft_quartiles"], found["pass"]) == (5.0, [4.5, 5.5], 3.5)
+    assert (found["beyond_pass"], found["tail_tokens"], found["tail_tokens_max"]) == (1.5, 4, 20)
+    assert found["prompt_tokens"] == 100
+    assert found["warmed_share"] == pytest.approx(0.16)
+    assert found["ready_share"] == pytest.approx(0.92)
+
+
+def test_no_figures_of_no_requests(capsys: pytest.CaptureFixture[str]):
+    """Nor any error, also in the tables."""
+    row = figures([])
+    assert row["ttft"] is None
+    print_report(
+        {
+            "machine": {"processor": "p", "cores": 2, "python": "3", "warmline": "0"},
+            "service": {"model": "m", "server": "s"},
+            "block_size": 16,
+            "key_seconds": 0.08,
+            "requests": [],
+            "typing": [{"where": "end", "every": 1, "others": False, **row}],
+            "ratios": {},
+        }
+    )
+    assert "0/0" in capsys.readouterr().out
+
+
+def test_ratios_are_cold_over_warm_of_the_same_kind_and_size():
+    """Also those measured beside others are held against the cold ones."""
+    rows = [
+        {"kind": kind, "size": 500, "state": state, "others": others, "ttft": ttft}
+        for kind, state, others, ttft in (
+            ("complete", "cold", False, 60.0),
+            ("complete", "warm", False, 3.0),
+            ("complete", "warm", True, 6.0),
+            ("edit", "cold", False, 100.0),
+            ("edit", "warm", False, 10.0),
+        )
+    ]
+    assert ratios(rows) == {"complete_500": 20.0, "complete_500_beside_others": 10.0, "edit_500": 10.0}
+    assert msgspec.json.encode(ratios(rows))
