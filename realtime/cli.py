@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from .request_commands import Parameters
+    from warmline.client import Parameters
 
 app = typer.Typer(
     name="warmline",
@@ -49,6 +49,15 @@ class BackendName(StrEnum):
     AUTO = "auto"
     CPU = "cpu"
     REFERENCE = "reference"
+
+
+class FillName(StrEnum):
+    """What --fim takes."""
+
+    AUTO = "auto"
+    PSM = "psm"
+    SPM = "spm"
+    OFF = "off"
 
 
 class SpeculationName(StrEnum):
@@ -105,6 +114,10 @@ def serve(
     adapter: Adapter = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8765,
+    http_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Offer an API like OpenAI's over HTTP on this port, too. [default: off]"),
+    ] = None,
     backend: Backend = BackendName.AUTO,
     threads: Threads = None,
     kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]  # parsed like one that was typed
@@ -128,6 +141,12 @@ def serve(
     allow_replay: Annotated[
         bool, typer.Option("--allow-replay", help="Permit replay mode (benchmarks and tests).")
     ] = False,
+    fim: Annotated[
+        FillName,
+        typer.Option(
+            help="How completions show the text after the cursor: as the model was trained, or in the order named."
+        ),
+    ] = FillName.AUTO,
 ) -> None:
     """Run the service until Ctrl-C. The first start fetches the default model."""
     from warmline.engine import EngineError
@@ -139,17 +158,21 @@ def serve(
     config = ServerConfig(
         host=host,
         port=port,
+        http_port=http_port,
         api_keys=tuple(api_key or ()),
         allow_anonymous=allow_anonymous,
         allowed_hosts=tuple(allowed_host or ()),
         allowed_origins=tuple(allowed_origin or ()),
         allow_replay=allow_replay,
+        fim=fim.value,
     )
 
     def say_ready(server: GatewayServer) -> None:
         model = server.model
         adapter = f" with {model.adapter}" if model.adapter else ""
         _say(f"{model.name}{adapter}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
+        if server.http_url is not None:
+            _say(f"HTTP API at {server.http_url}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")
 
     try:
@@ -199,13 +222,14 @@ def complete(
     stop: Stop = None,
     speculation: Speculation = SpeculationName.AUTO,
     replay: Replay = None,
+    timing: Annotated[bool, typer.Option("--timing", help="Say where the time went, also into a pipe.")] = False,
 ) -> None:
-    """Print the text that belongs at a place in a file."""
+    """Print the text that belongs at a place in a file, and on a terminal where the time went."""
     from . import request_commands as requests
 
     path, line, column = _parsed(requests.parse_place, place, "FILE:LINE:COL")
     parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
-    _run(requests.complete(requests.Service(url, api_key), path, line, column, parameters))
+    _run(requests.complete(requests.Service(url, api_key), path, line, column, parameters, timing))
 
 
 @app.command()
@@ -350,6 +374,60 @@ def bench_engine(
             options = engine_options(model, adapter, backend.value, threads, kv_memory)
             run_engine_benchmark(options, json, repeats)
     except EngineError as error:
+        raise CommandFailed(str(error)) from None
+
+
+@bench_app.command("warm")
+def bench_warm(
+    url: Annotated[
+        str | None, typer.Option(envvar="WARMLINE_URL", help="The service to measure. [default: one of its own]")
+    ] = None,
+    api_key: ApiKey = None,
+    model: Model = None,
+    adapter: Adapter = None,
+    threads: Threads = None,
+    edits: Annotated[
+        Path | None,
+        typer.Option(envvar="WARMLINE_EDITS", metavar="FILE", help="Code to type. [default: the project's own]"),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+    rounds: Annotated[int, typer.Option(min=2, max=1000, help="How often each request is timed.")] = 7,
+    quick: Annotated[bool, typer.Option("--quick", help="See that it works: a few short measurements.")] = False,
+) -> None:
+    """Measure what it is worth that a prompt was computed before its request: first tokens cold, warm and typing."""
+    _check_folder(json)
+    own = {"--model": model, "--adapter": adapter, "--threads": threads}
+    serve = [text for name, value in own.items() if value is not None for text in (name, str(value))]
+    if url is not None and serve:
+        raise typer.BadParameter("is for a service of the benchmark's own; leave out --url", param_hint=serve[0])
+    from warmline.client import WarmlineError
+
+    from .benchmarks.service import ServiceFailed
+    from .benchmarks.warm import QUICK, Plan, run_warm_benchmark
+    from .benchmarks.warm_texts import TextsMissing
+
+    try:
+        run_warm_benchmark(url, api_key, serve, edits, QUICK if quick else Plan(rounds=rounds), json)
+    except (WarmlineError, ServiceFailed, TextsMissing) as error:
+        raise CommandFailed(str(error)) from None
+
+
+@bench_app.command("transport")
+def bench_transport(
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="See that it works: a few requests of each kind.")] = False,
+) -> None:
+    """Compare the WebSocket with server-sent events over HTTP; a recording takes the engine's place."""
+    _check_folder(json)
+    from warmline.engine import EngineError
+
+    from .benchmarks.transport import MissingPackages, ServerFailed, run_transport_benchmark
+    from .engine_setup import engine_options
+
+    try:
+        tokenizer_of = engine_options(None, "none", "auto", None, 1).model
+        run_transport_benchmark(tokenizer_of, json, quick)
+    except (EngineError, MissingPackages, ServerFailed) as error:
         raise CommandFailed(str(error)) from None
 
 

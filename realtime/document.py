@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from .errors import Refused
 from .limits import Limits
+from .pair_index import PairIndex
 from .protocol import Change, ErrorCode, Open, TextEdit
 from .text import content_hash, string_index, utf16_length
+from .tokens import DocumentTokens
 
 _FEW: Final = 8
 """Up to so many edits, rebuilding the string for each is cheaper than going through UTF-16."""
+
+Replacement = tuple[int, int, int]
+"""String indices [start, end), and the number of characters that are there now."""
 _MANY_PIECES: Final = 256
 """So many pieces in a row are worth copying into one."""
 
@@ -24,9 +29,10 @@ class Document:
 
     Attributes:
         length: of the text, in UTF-16 units.
+        tokens: what is known of the text's tokens.
     """
 
-    __slots__ = ("id", "language", "length", "text", "version")
+    __slots__ = ("_pairs", "id", "language", "length", "text", "tokens", "version")
 
     def __init__(self, opened: Open, limits: Limits) -> None:
         """Take over an opened document.
@@ -41,6 +47,8 @@ class Document:
         self.version = opened.version
         self.text = opened.text
         self.length = utf16_length(opened.text)
+        self.tokens = DocumentTokens(len(opened.text))
+        self._pairs: PairIndex | None = None  # made when it is needed
 
     @property
     def newline(self) -> Literal["\n", "\r\n"]:
@@ -67,10 +75,18 @@ class Document:
         _check_range(start, end, self.length)
         if self.length == len(self.text):
             return start, end
+        pairs = self._pair_index()
         try:
+            if pairs is not None:
+                return pairs.index(start), pairs.index(end)
             return string_index(self.text, start), string_index(self.text, end)
         except ValueError as error:
             raise Refused(ErrorCode.INVALID_RANGE, str(error)) from None
+
+    def _pair_index(self) -> PairIndex | None:
+        if self._pairs is None:
+            self._pairs = PairIndex.of(self.text, self.length)
+        return self._pairs
 
     def change(self, change: Change, limits: Limits) -> None:
         """Apply a change.
@@ -93,7 +109,13 @@ class Document:
                 ErrorCode.INVALID_PARAMETER,
                 f"{len(change.edits)} edits in one change; with more than {limits.max_edits}, open the document anew",
             )
-        text, length = apply_edits(self.text, self.length, change.edits)
+        pairs = self._pair_index() if len(change.edits) <= _FEW else None
+        replacements: Iterable[Replacement]
+        if pairs is not None:
+            text, length, pairs, replacements = _apply_few(self.text, self.length, pairs, change.edits)
+        else:
+            text, length = apply_edits(self.text, self.length, change.edits)
+            replacements = _enclosing(self.text, self.length, text, length, change.edits)
         _check_size(text, limits)
         if change.length is not None and change.length != length:
             raise Refused(
@@ -102,8 +124,11 @@ class Document:
             )
         if change.hash is not None and change.hash != content_hash(text):
             raise Refused(ErrorCode.HASH_MISMATCH, "the content hash after the change differs")
+        for replacement in replacements:
+            self.tokens.replaced(*replacement)
         self.text = text
         self.length = length
+        self._pairs = pairs
         self.version = change.version
 
 
@@ -132,6 +157,40 @@ def apply_edits(text: str, length: int, edits: Sequence[TextEdit]) -> tuple[str,
             raise _inside_pair(edit.end, number)
         gap.insert(edit.text.encode("utf-16-le"))
     return gap.content().decode("utf-16-le"), gap.length // 2
+
+
+def _apply_few(
+    text: str, length: int, pairs: PairIndex, edits: Iterable[TextEdit]
+) -> tuple[str, int, PairIndex, list[Replacement]]:
+    """Apply a few edits in order to a text of which it is known where the characters of two units are."""
+    replacements: list[Replacement] = []
+    for number, edit in enumerate(edits):
+        _check_range(edit.start, edit.end, length, number)
+        try:
+            start, end = pairs.index(edit.start), pairs.index(edit.end)
+        except ValueError as error:
+            raise Refused(ErrorCode.INVALID_RANGE, f"edit {number}: {error}") from None
+        text = "".join((text[:start], edit.text, text[end:]))
+        length += utf16_length(edit.text) - (edit.end - edit.start)
+        pairs = pairs.replaced(edit.start, edit.end, edit.text)
+        replacements.append((start, end, len(edit.text)))
+    return text, length, pairs, replacements
+
+
+def _enclosing(
+    old: str, old_length: int, new: str, new_length: int, edits: Sequence[TextEdit]
+) -> Iterator[Replacement]:
+    """What edits replaced, all in one: from where the texts begin to differ to where they cease to."""
+    if not edits:
+        return
+    start = min(edit.start for edit in edits)
+    rest, length = old_length, old_length
+    for edit in edits:
+        rest = min(rest, length - edit.end)
+        length += utf16_length(edit.text) - (edit.end - edit.start)
+    if old_length != len(old) or new_length != len(new):
+        start, rest = string_index(old, start), len(old) - string_index(old, old_length - rest)
+    yield start, len(old) - rest, len(new) - start - rest
 
 
 class _Gap:

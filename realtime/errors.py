@@ -16,3 +16,8 @@ class Refused(Exception):
         self.code = code
         self.message = message
         self.retryable = retryable
+
+
+def shown(document: str) -> str:
+    """A document's id for an error text: of a long one its two ends."""
+    return repr(document if len(document) <= 80 else f"{document[:40]}…{document[-39:]}")

@@ -14,6 +14,7 @@ class Limits:
     max_document_bytes: int = 4 << 20
     """The UTF-8 size of a document."""
     max_documents: int = 256
+    max_conversations: int = 32
     max_requests: int = 64
     """Requests running at once; at most `MAX_STREAMS`."""
     remembered_requests: int = 4096
@@ -22,16 +23,26 @@ class Limits:
     """Edits in one change; above it the whole text is cheaper to send and to apply."""
     hello_timeout: float = 10.0
     max_errors_in_row: int = 16
-    write_high_water: int = 64 << 10
-    """Bytes waiting for the socket above which a stream's frames are merged instead of written."""
+    write_high_water: int = 32 << 10
+    """Bytes waiting for the socket above which frames are held and merged, until a quarter is left."""
+    pause_unsent_bytes: int = 64 << 10
+    """Bytes held for a slow reader above which its requests pause in the engine, until a quarter is left."""
     max_unsent_bytes: int = 2 << 20
     """Bytes held for a slow reader before its requests are cancelled and its socket is closed."""
     stall_timeout: float = 30.0
-    """How long a reader may leave what waits for its socket before the same happens."""
+    """How long a reader may take to catch up with what waits for its socket before the same happens."""
+
+    warm_tokens_per_second: int = 1024
+    """Prompt tokens that may be computed ahead of requests, in the long run. Typing takes under 200: a key costs a
+    block of 16 at most, as long as the cursor stays where it is."""
+    warm_burst_tokens: int = 16384
+    """How many at once: some places of a whole context, for a person who looks around."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_requests <= MAX_STREAMS:
             raise ValueError(f"max_requests must be 1 to {MAX_STREAMS}, not {self.max_requests}")
+        if min(self.warm_tokens_per_second, self.warm_burst_tokens) < 1:
+            raise ValueError("warm_tokens_per_second and warm_burst_tokens must be at least 1")
 
     @property
     def max_frame_bytes(self) -> int:

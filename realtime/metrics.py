@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from warmline.engine import EngineStats
 
+from .durations import DurationsByLabel
 from .protocol import Receipt, Timing
 from .tracing import HOPS
 
@@ -19,6 +20,7 @@ _SECONDS: Final = (
     50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,
 )  # fmt: skip
 """Buckets of all durations. The usual first bucket of 10 ms would hide everything that happens here."""
+_LAG_SECONDS: Final = (100e-6, 250e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.5, 1.0)
 
 
 class Metrics:
@@ -36,11 +38,29 @@ class Metrics:
             "warmline_refused_messages", "Messages refused, by error code.", ["code"], registry=self.registry
         )
         self._requests = Counter("warmline_requests", "Requests ended.", ["kind", "outcome"], registry=self.registry)
-        self._tokens = Counter(
+        self.warm_requests = Counter(
+            "warmline_warm_requests",
+            "Prompts computed ahead, by what became of them: cancelled for a newer one or a request, dropped by the "
+            "engine, put off as over_budget.",
+            ["event"],
+            registry=self.registry,
+        )
+        for event in ("started", "finished", "cancelled", "dropped", "over_budget"):
+            self.warm_requests.labels(event)
+        self.continued = Counter(
+            "warmline_completions_continued",
+            "Completions that went on with what was generated for the one before.",
+            registry=self.registry,
+        )
+        self.steers = Counter("warmline_steers", "Instructions added to running edits.", registry=self.registry)
+        tokens = Counter(
             "warmline_tokens",
-            "Tokens: prompt (warmed, cached, computed) and output.",
+            "Tokens: prompt (warmed, cached, computed) and output. Of all prompt tokens, warmed is the warm share.",
             ["kind"],
             registry=self.registry,
+        )
+        self._warmed, self._cached, self._computed, self._output = (
+            tokens.labels(kind) for kind in ("warmed", "cached", "computed", "output")
         )
         self._drafts = Counter(
             "warmline_draft_tokens",
@@ -49,45 +69,51 @@ class Metrics:
             registry=self.registry,
         )
         self._first = self._histogram(
-            "warmline_time_to_first_token_seconds", "From the request's arrival to its first text written.", ["kind"]
+            "warmline_time_to_first_token_seconds", "From the request's arrival to its first text written.", "kind"
         )
         self._per_token = self._histogram(
             "warmline_time_per_output_token_seconds",
             "The engine's time after the first token over the tokens after it.",
-            ["kind"],
+            "kind",
         )
         self._whole = self._histogram(
-            "warmline_request_duration_seconds", "From the request's arrival to its last text written.", ["kind"]
+            "warmline_request_duration_seconds", "From the request's arrival to its last text written.", "kind"
         )
-        self._hop = self._histogram("warmline_hop_seconds", "Time spent in each hop of a request.", ["hop"])
-        self._hops = [self._hop.labels(hop.replace("_", ".", 1)) for hop in HOPS]
+        self._hop = self._histogram("warmline_hop_seconds", "Time spent in each hop of a request.", "hop")
+        self._hops = [(hop, self._hop.of(hop.replace("_", ".", 1))) for hop in HOPS]
         self.slow_readers = Counter(
             "warmline_slow_readers", "Sockets closed because their client read too slowly.", registry=self.registry
+        )
+        self.loop_lag = Histogram(
+            "warmline_event_loop_lag_seconds",
+            "How late a timer of the event loop was called.",
+            buckets=_LAG_SECONDS,
+            registry=self.registry,
+        )
+        self.loop_stalls = Counter(
+            "warmline_event_loop_stalls", "Timers called over 5 ms late.", registry=self.registry
         )
         self.registry.register(_EngineCollector(engine_stats, heartbeat_age))
 
     def request_ended(self, kind: str, outcome: str, receipt: Receipt, timing: Timing) -> None:
         """Observe an accepted request."""
         self._requests.labels(kind, outcome).inc()
-        for name, count in (
-            ("warmed", receipt.warmed_tokens),
-            ("cached", receipt.cached_tokens),
-            ("computed", receipt.computed_tokens),
-            ("output", receipt.output_tokens),
-        ):
-            self._tokens.labels(name).inc(count)
+        self._warmed.inc(receipt.warmed_tokens)
+        self._cached.inc(receipt.cached_tokens)
+        self._computed.inc(receipt.computed_tokens)
+        self._output.inc(receipt.output_tokens)
         for draft in receipt.drafts:
             self._drafts.labels(draft.source, "proposed").inc(draft.proposed)
             self._drafts.labels(draft.source, "accepted").inc(draft.accepted)
         if outcome == "error":
             return
-        self._whole.labels(kind).observe((timing.sent - timing.received) / 1e6)
-        for hop, name in zip(self._hops, HOPS, strict=True):
+        self._whole.of(kind).observe((timing.sent - timing.received) / 1e6)
+        for name, hop in self._hops:
             hop.observe(getattr(timing, name) / 1e6)
         if receipt.output_tokens > 1:
-            self._per_token.labels(kind).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
+            self._per_token.of(kind).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
         if timing.first_sent:
-            self._first.labels(kind).observe((timing.first_sent - timing.received) / 1e6)
+            self._first.of(kind).observe((timing.first_sent - timing.received) / 1e6)
 
     def change_taken(self, applied: bool) -> None:
         """Count a document change: a person's, or one that applies a request's operations."""
@@ -101,8 +127,10 @@ class Metrics:
         """Everything in Prometheus' text format."""
         return generate_latest(self.registry)
 
-    def _histogram(self, name: str, help_text: str, labels: list[str]) -> Histogram:
-        return Histogram(name, help_text, labels, buckets=_SECONDS, registry=self.registry)
+    def _histogram(self, name: str, help_text: str, label: str) -> DurationsByLabel:
+        family = DurationsByLabel(name, help_text, label, _SECONDS)
+        self.registry.register(family)
+        return family
 
 
 class _EngineCollector(Collector):
@@ -119,6 +147,9 @@ class _EngineCollector(Collector):
         )
         yield GaugeMetricFamily("warmline_engine_sequences_running", "Sequences being computed.", stats.running)
         yield GaugeMetricFamily("warmline_engine_sequences_waiting", "Sequences not started yet.", stats.waiting)
+        yield GaugeMetricFamily(
+            "warmline_engine_sequences_warming", "Prompts being computed ahead, or to be.", stats.warming
+        )
         blocks = GaugeMetricFamily("warmline_engine_kv_blocks", "Blocks of the KV cache.", labels=["state"])
         blocks.add_metric(["used"], stats.blocks_used)
         blocks.add_metric(["cached"], stats.blocks_cached)
@@ -129,7 +160,10 @@ class _EngineCollector(Collector):
         )
         yield CounterMetricFamily("warmline_engine_sequences_ended", "Sequences ended, however.", stats.finished)
         yield CounterMetricFamily("warmline_engine_sequences_cancelled", "Sequences cancelled.", stats.cancelled)
+        yield CounterMetricFamily(
+            "warmline_engine_warm_dropped", "Prompts not computed ahead for want of room or time.", stats.warm_dropped
+        )
         tokens = CounterMetricFamily("warmline_engine_tokens", "Tokens the engine saw.", labels=["kind"])
-        for kind in ("prompt", "cached", "output", "draft", "accepted"):
+        for kind in ("prompt", "cached", "output", "draft", "accepted", "warm_computed", "warm_used"):
             tokens.add_metric([kind], getattr(stats, f"{kind}_tokens"))
         yield tokens

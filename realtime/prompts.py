@@ -20,43 +20,42 @@ longer than any run of backticks in what it encloses. Models see LF line ends on
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from .chat_template import render_around_message
 from .document import Document
+from .edit_frame import EditFrame, closing_of
 from .errors import Refused
+from .fences import lf
+from .fill_in_middle import FillForm
+from .held_text import text_to_hold
 from .protocol import ErrorCode
+from .tokens import Span, WordTokenizer
+from .windows import MAX_CHARS_PER_TOKEN, Window, lines_after
 
-_CONTEXT_LINES: Final = ((20, 10), (8, 4))
-"""Lines before and after the range, from the most to the least; none if these don't fit."""
-_CONTEXT_CHARS: Final = 6000
 _FILL_LINES: Final = 30
 """What is shown of the text after the cursor, where the model can fill in."""
-_FILL_WINDOW: Final = 1024
-"""Tokens of the text before the cursor that are shown then: such models are small, and trained on short windows."""
-_SAMPLE_CHARS: Final = 4000
-"""How much of a completion's text is tokenised to learn how much fits."""
 _ROOM_TO_GROW: Final = 64
 """Tokens that an edit's answer may always have beyond those of the range."""
-_MAX_CHARS_PER_TOKEN: Final = 8
-"""A token of code has 3 or 4 characters. Text that would need more than this many for each is taken not to fit and
-isn't tokenised, so that a request costs time in the size of the model's context and not of its document."""
+_SHARES: Final = (16, 8, 4, 2)
+"""Parts of what a sequence may have that are kept for a completion. Few of them, so that requests with different
+``max_tokens`` see the same window."""
+_USUAL_ANSWER: Final = 512
+"""Tokens that a completion may have unless it says otherwise. So much room is always kept, a quarter at most."""
+_INSTRUCTION_SHARE: Final = 32
+"""The part of what a sequence may have that is kept for an instruction."""
 
 
-class PromptTokenizer(Protocol):
-    """What prompts need of a tokenizer. It is used by several threads at once."""
+class PromptTokenizer(WordTokenizer, Protocol):
+    """What prompts need of a tokenizer; what looks like a special token is plain text to ``encode``."""
 
     bos_id: int | None
     adds_bos: bool
     bos_token: str
     eos_token: str
     chat_template: str | None
-
-    def encode(self, text: str) -> list[int]:
-        """Tokens of plain text; what looks like a special token is text."""
 
     def encode_template(self, text: str) -> list[int]:
         """Tokens of a template's own text, special tokens included."""
@@ -73,6 +72,8 @@ class PromptPlan:
         newline: the document's line end.
         fence: an edit's closing fence; output that starts with it is an empty answer.
         final_newline: the newline before the closing fence belongs to an edit's answer.
+        accepted_tokens: how many of the prompt's last tokens are text that was accepted already.
+        held: the end of the accepted text that the prompt leaves to the model, see `HeldText`.
     """
 
     prompt: list[int]
@@ -82,6 +83,8 @@ class PromptPlan:
     replay: list[int] | None = None
     fence: str = ""
     final_newline: bool = False
+    accepted_tokens: int = 0
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +104,32 @@ class PromptBuilder:
     """Lays out prompts for one model.
 
     A layout holds the text as it is now; what is changed in the document afterwards doesn't reach it.
-    ``max_tokens`` is what a sequence may have, prompt and output together. ``fill_marks`` are the tokens between
-    which a model takes the text after the cursor, if it was taught to; the suffix goes first, so that typing only
-    appends to the prompt.
+    ``max_tokens`` is what a sequence may have, prompt and output together. ``fill`` is how the model takes the text
+    on both sides of the cursor, if it was taught to.
     """
 
-    def __init__(
-        self, tokenizer: PromptTokenizer, max_tokens: int, fill_marks: tuple[str, str] | None = None
-    ) -> None:
+    def __init__(self, tokenizer: PromptTokenizer, max_tokens: int, fill: FillForm | None = None) -> None:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
-        self._fill_marks = None if fill_marks is None else tuple(map(tokenizer.encode_template, fill_marks))
+        self._fill = fill
+        self._fill_marks: list[list[int]] = []
+        self._most_before = max_tokens
+        if fill is not None:
+            self._most_before = fill.window or max_tokens
+            marks = fill.first, fill.second, fill.end
+            self._fill_marks = [
+                [token for mark in part for token in tokenizer.encode_template(mark)] for part in marks
+            ]
         if tokenizer.chat_template is not None:
             head, tail = render_around_message(tokenizer.chat_template, tokenizer.bos_token, tokenizer.eos_token)
             self._head, self._tail = tokenizer.encode_template(head), tokenizer.encode_template(tail)
         else:
             self._head, self._tail = self._bos(), tokenizer.encode("\n\n")
+        # What an edit's prompt says up to the instruction has the same tokens whatever the instruction: it ends with
+        # a word after which text can be cut, or else is tokenised apart from the rest.
+        self._seam = "Instruction" if ":" in tokenizer.word_ends else ""
+
+    # Completions -----------------------------------------------------------------------------------------------
 
     def complete(
         self, document: Document, index: int, max_tokens: int, stop: tuple[str, ...], replay: str | None
@@ -132,31 +145,91 @@ class PromptBuilder:
         """
         self._check_replay(replay)
         bos = self._bos()
-        room = self._max_tokens - min(max_tokens, self._max_tokens // 2) - len(bos)
+        room = self._max_tokens - self._kept_for(max_tokens) - len(bos)
         text, newline = document.text, document.newline
-        if replay is not None and newline == "\r\n":
-            replay = _lf(replay)
-
+        replayed = None if replay is None else lf(replay) if newline == "\r\n" else replay
         after = self._after(text, index)
+        earliest = max(index - MAX_CHARS_PER_TOKEN * room, 0)
+        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
+        window = Window(view, text, index)
 
         def plan() -> PromptPlan:
             encode = self._tokenizer.encode
-            head, most = bos, room
-            if self._fill_marks is not None and after:
-                suffix_mark, prefix_mark = self._fill_marks
-                shown = encode(after)
-                if len(shown) < room // 2:
-                    head = [*bos, *suffix_mark, *shown, *prefix_mark]
-                    most = min(room - len(head) + len(bos), _FILL_WINDOW)
+            shown = view.encode(after) if after[0] < after[1] else []
+            if shown and len(shown) < room // 2:
+                prompt = self._filled_in(window, room, shown)
+            else:
+                prompt = window.tokens(room) or encode("\n")
             return PromptPlan(
-                prompt=head + (self._window(text, index, most) or encode("\n")),
-                stop=tuple(map(_lf, stop)),
+                prompt=bos + prompt,
+                stop=tuple(map(lf, stop)),
                 newline=newline,
-                replay=None if replay is None else encode(replay),
+                replay=None if replayed is None else encode(replayed),
             )
 
-        sampled = 0 if index <= _SAMPLE_CHARS else _SAMPLE_CHARS
-        return Layout(min(index, _MAX_CHARS_PER_TOKEN * room) + sampled + len(replay or ""), plan)
+        most = room if after[0] == after[1] else min(room, self._most_before)
+        return Layout(window.pending(most) + view.pending(*after) + len(replay or ""), plan)
+
+    def warm_complete(self, document: Document, index: int) -> Layout:
+        """The prompt of a completion at a string index, to be computed before it is asked for.
+
+        It is that of any that doesn't ask for more tokens than usual.
+        """
+        return self.complete(document, index, 1, (), None)
+
+    def warm_open(self, document: Document) -> Layout | None:
+        """What the prompts of completions anywhere in a document begin with; None if they have too little in common.
+
+        That is the document's text where all of it fits, for models that are shown the text from its beginning.
+        """
+        if self._fill is not None and self._fill.order == "spm":
+            return None
+        if not document.text or len(document.text) > 4 * self._most_before:
+            return None
+        return self.warm_complete(document, len(document.text))
+
+    def _filled_in(self, window: Window, room: int, after: list[int]) -> list[int]:
+        """A prompt of both sides of the cursor."""
+        assert self._fill is not None
+        first, second, end = self._fill_marks
+        taken = len(first) + len(second) + len(end) + len(after)
+        before = window.tokens(min(room - taken, self._most_before))
+        if self._fill.order == "psm":
+            return [*first, *before, *second, *after, *end]
+        return [*first, *after, *second, *(before or self._tokenizer.encode("\n")), *end]
+
+    def _after(self, text: str, index: int) -> Span:
+        """Some lines of the text after the index; none if they are blank or the model can't take them."""
+        if self._fill is None:
+            return index, index
+        start, end = lines_after(text, index, _FILL_LINES)
+        return (start, end) if text[start:end].strip() else (index, index)
+
+    def _kept_for(self, answer: int) -> int:
+        """What of a sequence is kept for an answer of so many tokens: a part of it, at most half."""
+        answer = max(answer, min(_USUAL_ANSWER, self._max_tokens // 4))
+        parts = [self._max_tokens // share for share in _SHARES]
+        return next((part for part in parts if part >= answer), parts[-1])
+
+    def raw(self, before: str, after: str = "") -> list[int]:
+        """The tokens of a completion of a text that is no document, or between two such texts, all of them.
+
+        Raises:
+            Refused: INVALID_PARAMETER, there is a text after, and the model was not taught to fill in.
+
+        """
+        encode = self._tokenizer.encode
+        if not after:
+            return self._bos() + (encode(before) or encode("\n"))
+        if self._fill is None:
+            raise Refused(
+                ErrorCode.INVALID_PARAMETER, "this model was not taught to fill in; leave out what comes after"
+            )
+        first, second, end = self._fill_marks
+        sides = (before, after) if self._fill.order == "psm" else (after, before)
+        return [*self._bos(), *first, *encode(sides[0]), *second, *encode(sides[1]), *end]
+
+    # Edits -----------------------------------------------------------------------------------------------------
 
     def edit(
         self,
@@ -167,104 +240,110 @@ class PromptBuilder:
         max_tokens: int,
         stop: tuple[str, ...],
         replay: str | None,
+        accepted: str = "",
+        remaining: str | None = None,
     ) -> Layout:
         """Lay out an edit of the string indices [start, end).
+
+        ``accepted`` is new text that the answer begins with: the prompt goes on with it behind the opened fence, so
+        that the model writes what follows. Draft and replay are then of what follows, too: ``remaining`` is the
+        original text that is left to rewrite, None for the whole range.
+
+        The accepted text is tokenised apart from the fence's line, as an answer's tokens are when a model writes
+        them. So the prompt is that of the same edit without it, and then its tokens. White space at its end whose
+        tokens depend on what follows is left out, and is ``held`` by the plan: the model says it first.
 
         Raises:
             Refused: PROMPT_TOO_LONG, so much text can't fit.
 
         """
-        text, newline = document.text, document.newline
-        prompt_tokens = (end - start + len(instruction)) // _MAX_CHARS_PER_TOKEN
-        answer_tokens = min(max_tokens, (end - start) // _MAX_CHARS_PER_TOKEN + _ROOM_TO_GROW)
+        left = end - start if remaining is None else len(remaining)
+        prompt_tokens = (end - start + len(instruction) + len(accepted)) // MAX_CHARS_PER_TOKEN
+        answer_tokens = min(max_tokens, left // MAX_CHARS_PER_TOKEN + _ROOM_TO_GROW)
         if prompt_tokens + answer_tokens > self._max_tokens:
             raise self._too_long(prompt_tokens + answer_tokens, "more than ")
         self._check_replay(replay)
-        region = _lf(text[start:end])
-        replayed = None if replay is None else _lf(replay)
-        final_newline = region.endswith("\n") or (start == end and _begins_line(text, start))
-        if replayed:
-            final_newline = final_newline and replayed.endswith("\n")
-        around = [
-            (_lf(text[_lines_before(text, start, before) : start]), _lf(text[end : _lines_after(text, end, after)]))
-            for before, after in _CONTEXT_LINES
-        ]
-        language = re.sub(r"[^\w+#.-]", "", document.language)
-        fence = _fence(language, *around[0], region, instruction, replayed or "")
-        surroundings = [_code_around(f"{fence}{language}", fence, before, after) for before, after in around]
-        request = (
-            f"Code to rewrite:\n{fence}{language}\n{_closed(region)}{fence}\n\nInstruction: {instruction.strip()}"
-        )
-        repeated = _answer(region, final_newline, fence)
-        replayed = None if replayed is None else _answer(replayed, final_newline, fence)
+        accepted, replayed = lf(accepted), None if replay is None else lf(replay)
+        frame = EditFrame(document, self._tokenizer, start, end, (instruction, accepted + (replayed or "")))
+        newline = document.newline
+        request = f"{'Instruction: '.removeprefix(self._seam)}{instruction.strip()}"
+        final_newline = frame.final_newline
+        if replayed is not None and (answer := accepted + replayed):
+            final_newline = final_newline and answer.endswith("\n")
+        rest = frame.region if remaining is None else lf(remaining)
+        closing = closing_of(accepted + rest, final_newline, frame.fence)
+        if replayed is not None:
+            replayed += closing_of(accepted + replayed, final_newline, frame.fence)
 
         def plan() -> PromptPlan:
             encode = self._tokenizer.encode
-            message = encode(request)
-            reply = [*self._tail, *encode(f"{fence}{language}\n")]
-            draft = encode(repeated)
-            needed = len(self._head) + len(message) + len(reply) + min(max_tokens, len(draft) + _ROOM_TO_GROW)
+            code = frame.code(self._seam)
+            asked = encode(request)
+            held = text_to_hold(encode, accepted)
+            if any(string in held for string in stop):
+                held = ""  # it would end the answer at once
+            given = encode(accepted.removesuffix(held))
+            reply = [*self._tail, *encode(frame.opening), *given]
+            if remaining is None:
+                draft = frame.view.encode(held, (start, end), closing)
+            else:
+                draft = encode(held + rest + closing)
+            needed = len(self._head) + len(code) + len(asked) + len(reply)
+            needed += min(max_tokens, len(draft) + _ROOM_TO_GROW)
             if needed > self._max_tokens:
                 raise self._too_long(needed)
-            shown = self._first_that_fits(surroundings, self._max_tokens - needed)
+            shown = frame.surroundings(self._max_tokens - max(needed, self._expected(code)))
             return PromptPlan(
-                prompt=[*self._head, *shown, *message, *reply],
-                stop=(f"\n{fence}", *map(_lf, stop)),
+                prompt=[*self._head, *shown, *code, *asked, *reply],
+                stop=(f"\n{frame.fence}", *map(lf, stop)),
                 newline=newline,
                 draft=draft,
-                replay=None if replayed is None else encode(replayed),
-                fence=fence,
+                replay=None if replayed is None else encode(held + replayed),
+                fence=frame.fence,
                 final_newline=final_newline,
+                accepted_tokens=len(given),
+                held=held,
             )
 
-        return Layout(len(request) + len(repeated) + len(surroundings[0]) + len(replayed or ""), plan)
+        repeated = frame.view.pending(start, end) if remaining is None else len(rest)
+        chars = frame.pending + repeated + len(request) + len(accepted) + len(replayed or "") + len(closing)
+        return Layout(chars, plan)
 
-    def _after(self, text: str, index: int) -> str:
-        """Some lines of the text after the index; empty if they are blank or the model can't take them."""
-        if self._fill_marks is None:
-            return ""
-        after = _lf(text[index : _lines_after(text, index, _FILL_LINES)])
-        return after if after.strip() else ""
+    def warm_edit(self, document: Document, start: int, end: int) -> Layout:
+        """What the prompt of an edit of [start, end) begins with, whatever its instruction: all up to that.
 
-    def _first_that_fits(self, texts: Iterable[str], room: int) -> list[int]:
-        """The tokens of the first of some texts that has no more than there is room for; none if all have."""
-        for text in dict.fromkeys(texts):
-            if len(text) <= _MAX_CHARS_PER_TOKEN * room:
-                tokens = self._tokenizer.encode(text)
-                if len(tokens) <= room:
-                    return tokens
-        return []
+        An instruction that takes more than its usual part of a sequence, or that has a longer run of backticks than
+        the code, may make another prompt.
 
-    def _window(self, text: str, end: int, room: int) -> list[int]:
-        """The tokens of the text up to ``end``, or of its last lines that are sure to fit.
+        Raises:
+            Refused: PROMPT_TOO_LONG, so much text can't fit.
 
-        How many characters make a token is measured, first on the last ones, so that a long window is tokenised
-        once or twice, and more often only where it is much shorter then. Where it begins depends on nothing but the
-        text.
         """
-        encode = self._tokenizer.encode
-        start = max(end - _SAMPLE_CHARS, 0)
-        tokens = encode(_lf(text[start:end]))
-        if start == 0 and len(tokens) <= room:
-            return tokens
-        # Counted in characters that make four tokens, to stay with integers.
-        quarters = min(4 * (end - start) // max(len(tokens), 1), 4 * _MAX_CHARS_PER_TOKEN)
-        retried = False
-        while True:
-            start = _window_start(text, end, room * quarters // 4, max(room // 4, 1))
-            tokens = encode(_lf(text[start:end]))
-            if len(tokens) <= room or quarters <= 1:  # a character takes at most four tokens, one for each byte
-                return tokens
-            most = quarters // 2 if retried else quarters - 1
-            quarters = max(min(most, 4 * (end - start) // len(tokens)), 1)
-            retried = True
+        if (tokens := 2 * (end - start) // MAX_CHARS_PER_TOKEN) > self._max_tokens:
+            raise self._too_long(tokens, "more than ")
+        frame = EditFrame(document, self._tokenizer, start, end, ())
+        newline = document.newline
+
+        def plan() -> PromptPlan:
+            code = frame.code(self._seam)
+            if (expected := self._expected(code)) > self._max_tokens:
+                raise self._too_long(expected)
+            shown = frame.surroundings(self._max_tokens - expected)
+            return PromptPlan([*self._head, *shown, *code], (), newline)
+
+        return Layout(frame.pending, plan)
+
+    def _expected(self, code: list[int]) -> int:
+        """The tokens of a usual edit without its surroundings: the range twice, an instruction, and room to grow."""
+        instruction = self._max_tokens // _INSTRUCTION_SHARE
+        return len(self._head) + 2 * len(code) + instruction + len(self._tail) + _ROOM_TO_GROW
 
     def _bos(self) -> list[int]:
         bos = self._tokenizer.bos_id
         return [bos] if self._tokenizer.adds_bos and bos is not None else []
 
     def _check_replay(self, replay: str | None) -> None:
-        if replay is not None and (tokens := len(replay) // _MAX_CHARS_PER_TOKEN) > self._max_tokens:
+        if replay is not None and (tokens := len(replay) // MAX_CHARS_PER_TOKEN) > self._max_tokens:
             raise self._too_long(tokens, "more than ")
 
     def _too_long(self, needed: int, more: str = "") -> Refused:
@@ -273,73 +352,3 @@ class PromptBuilder:
             f"the request needs {more}{needed} tokens for its prompt and its answer, and {self._max_tokens} are "
             "available; name a smaller range",
         )
-
-
-def _code_around(opening: str, fence: str, before: str, after: str) -> str:
-    return "".join(
-        f"{title}:\n{opening}\n{_closed(code)}{fence}\n\n"
-        for title, code in (("Code before", before), ("Code after", after))
-        if code.strip()
-    )
-
-
-def _answer(text: str, final_newline: bool, fence: str) -> str:
-    """What the model says after the opened fence when its answer is this text."""
-    if not text or final_newline:
-        return text + fence
-    return f"{text}\n{fence}"
-
-
-def _closed(code: str) -> str:
-    return code if not code or code.endswith("\n") else code + "\n"
-
-
-def _fence(language: str, *texts: str) -> str:
-    """A fence longer than any run of backticks in the texts; Markdown gets a longer one, since it adds fences."""
-    longest = max((len(run) for text in texts for run in re.findall("`+", text)), default=0)
-    shortest = 4 if language.lower() in ("markdown", "md", "mdx", "quarto", "rmd") else 3
-    return "`" * max(shortest, longest + 1)
-
-
-def _lf(text: str) -> str:
-    return text.replace("\r\n", "\n")
-
-
-def _begins_line(text: str, index: int) -> bool:
-    """Whether something stands at this index that begins a line, so that what goes before it needs a newline."""
-    return index < len(text) and text[index] not in "\r\n" and (index == 0 or text[index - 1] == "\n")
-
-
-def _window_start(text: str, end: int, chars: int, step: int) -> int:
-    """Where a window of at most ``chars`` characters up to ``end`` begins.
-
-    It begins at the first line after a multiple of ``step``, so that it stays where it is while a person types and
-    its tokens stay a prefix of what is cached. Where no line begins within a step, the line is cut.
-    """
-    if end <= chars:
-        return 0
-    start = min(-(-(end - chars) // step) * step, end)
-    line = text.find("\n", start - 1, min(start + step, end))
-    return start if line < 0 else line + 1
-
-
-def _lines_before(text: str, end: int, lines: int) -> int:
-    start = end
-    earliest = max(end - _CONTEXT_CHARS, 0)
-    for _ in range(lines):
-        line = text.rfind("\n", earliest, max(start - 1, 0)) + 1
-        if start == 0 or (line == 0 and earliest > 0):
-            break
-        start = line
-    return start
-
-
-def _lines_after(text: str, start: int, lines: int) -> int:
-    end = start
-    latest = min(start + _CONTEXT_CHARS, len(text))
-    for _ in range(lines):
-        line = text.find("\n", end, latest) + 1
-        if line == 0:
-            return len(text) if latest == len(text) else end
-        end = line
-    return end

@@ -22,6 +22,9 @@ MAX_INT: Final = 2**53 - 1  # what a JavaScript client can hold
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Instruction = Annotated[str, msgspec.Meta(max_length=16384)]
+TraceParent = Annotated[str, msgspec.Meta(max_length=128)]
+"""A W3C ``traceparent``; what is none is ignored, as the recommendation says."""
 Reason = Literal["stop", "length", "cancel", "superseded", "interrupted", "conflict", "error"]
 Operation = int | str
 """One step over the named range: ``n`` keeps n units, ``-n`` deletes n units, a string is inserted."""
@@ -47,6 +50,8 @@ class ErrorCode(StrEnum):
     INVALID_PARAMETER = "invalid_parameter"
     PROMPT_TOO_LONG = "prompt_too_long"
     REPLAY_DISABLED = "replay_disabled"
+    UNKNOWN_REQUEST = "unknown_request"  # steer names a request that isn't a running edit
+    TOO_MANY_CONVERSATIONS = "too_many_conversations"
     ENGINE_UNAVAILABLE = "engine_unavailable"
     INTERNAL_ERROR = "internal_error"
 
@@ -134,8 +139,20 @@ class Close(_Array, tag=4, frozen=True):
     document: DocumentId
 
 
+class Warm(_Array, tag=5, frozen=True):
+    """A completion at ``position``, or an edit of [position, end), will probably be asked for: prepare it.
+
+    A hint: nothing answers it, unless the document or the range is wrong.
+    """
+
+    document: DocumentId
+    version: Natural
+    position: Natural
+    end: Natural | None = None
+
+
 class Complete(_Array, tag=6, frozen=True):
-    """Ask for the text that belongs at a position."""
+    """Ask for the text that belongs at a position. A running completion of the document is superseded."""
 
     request: Natural
     document: DocumentId
@@ -144,6 +161,9 @@ class Complete(_Array, tag=6, frozen=True):
     sampling: Sampling = Sampling()
     replay: str | None = None
     """Replay mode (benchmarks and tests): emit this text, computing every pass as if it had been sampled."""
+    traceparent: TraceParent | None = None
+    parallel: bool = False
+    """Leave running completions of the document alone."""
 
 
 class Edit(_Array, tag=7, frozen=True):
@@ -154,9 +174,44 @@ class Edit(_Array, tag=7, frozen=True):
     version: Natural
     start: Natural
     end: Natural
-    instruction: Annotated[str, msgspec.Meta(max_length=16384)]
+    instruction: Instruction
     sampling: Sampling = Sampling()
     replay: str | None = None
+    traceparent: TraceParent | None = None
+    accepted: str = ""
+    """What the new text begins with: the model goes on after it, and the operations say it, too."""
+
+
+class Chat(_Array, tag=8, frozen=True):
+    """Say something in a conversation, which begins with its first message and keeps its turns.
+
+    ``documents`` are shown to the model as they are now, each again only once it has changed.
+    """
+
+    request: Natural
+    conversation: DocumentId
+    text: str
+    documents: Annotated[tuple[DocumentId, ...], msgspec.Meta(max_length=16)] = ()
+    sampling: Sampling = Sampling()
+    replay: str | None = None
+    traceparent: TraceParent | None = None
+
+
+class Steer(_Array, tag=9, frozen=True):
+    """Give a running edit a further instruction. The first ``operations`` operations stay as they are.
+
+    Without a number those are all that have been sent when this arrives. The answer is `Steered`.
+    """
+
+    request: Natural
+    instruction: Instruction
+    operations: Natural | None = None
+
+
+class Interrupt(_Array, tag=10, frozen=True):
+    """Stop a request and keep what is done. Its terminal frame is ``done`` with reason ``interrupted``."""
+
+    request: Natural
 
 
 class Cancel(_Array, tag=11, frozen=True):
@@ -171,7 +226,15 @@ class Ping(_Array, tag=13, frozen=True):
     sent: Natural
 
 
-ClientMessage = Hello | Open | Change | Close | Complete | Edit | Cancel | Ping
+class EndChat(_Array, tag=14, frozen=True):
+    """Forget a conversation; its running request ends with ``cancel``. An unknown one is ignored."""
+
+    conversation: DocumentId
+
+
+ClientMessage = (
+    Hello | Open | Change | Close | Warm | Complete | Edit | Chat | Steer | Interrupt | Cancel | Ping | EndChat
+)
 
 # Server to client ----------------------------------------------------------------------------------------------
 
@@ -187,11 +250,23 @@ class Welcome(_Array, tag=1, frozen=True):
     max_requests: Natural
 
 
+class Continued(_Array, frozen=True):
+    """A completion goes on with what was generated for another request, whose suggestion the person typed.
+
+    ``request`` was made for version ``base``; ``version`` is the one it goes on for.
+    """
+
+    request: Natural
+    base: Natural
+    version: Natural
+
+
 class Accepted(_Array, tag=2, frozen=True):
     """A request was taken; its frames carry ``stream``, free again after its terminal frame."""
 
     request: Natural
     stream: Natural
+    continued: Continued | None = None
 
 
 class Delta(_Array, tag=3, frozen=True):
@@ -255,6 +330,8 @@ class Done(_Array, tag=5, frozen=True):
     reason: Reason
     receipt: Receipt = Receipt()
     timing: Timing = Timing()
+    operations: Natural | None = None
+    """Of an edit that ended with ``conflict``: how many of its operations stand."""
 
 
 class Error(_Array, tag=6, frozen=True):
@@ -284,7 +361,17 @@ class Pong(_Array, tag=8, frozen=True):
     replied: Natural
 
 
-ServerMessage = Welcome | Accepted | Delta | Ops | Done | Error | Nack | Pong
+class Steered(_Array, tag=10, frozen=True):
+    """An edit goes on under an added instruction, after its first ``operations`` operations.
+
+    Those that came after them are void; the next ones follow here.
+    """
+
+    request: Natural
+    operations: Natural
+
+
+ServerMessage = Welcome | Accepted | Delta | Ops | Done | Error | Nack | Pong | Steered
 
 
 class ProtocolError(Exception):
@@ -342,7 +429,7 @@ class Codec(Generic[_Message]):
         message = self._tags.get(raw[0])
         if message is None:
             return ProtocolError(ErrorCode.UNKNOWN_MESSAGE, f"there is no message with tag {raw[0]}")
-        request = raw[1] if message in (Complete, Edit) and len(raw) > 1 and type(raw[1]) is int else None
+        request = raw[1] if message in (Complete, Edit, Chat) and len(raw) > 1 and type(raw[1]) is int else None
         if request is not None and not 0 <= request <= MAX_INT:
             request = None
         return ProtocolError(ErrorCode.INVALID_MESSAGE, f"{message.__name__.lower()}: {reason}", request)

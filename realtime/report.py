@@ -103,7 +103,8 @@ def print_summary(console: Console, result: Result) -> None:
         soft_wrap=True,
     )
     console.print(
-        f"prompt {receipt.prompt_tokens} tokens ({receipt.cached_tokens + receipt.warmed_tokens} held already), "
+        f"prompt {receipt.prompt_tokens} tokens "
+        f"({receipt.warmed_tokens} warmed ahead, {receipt.cached_tokens} cached), "
         f"{receipt.forward_passes} forward passes, {accepted} of {proposed} drafted tokens accepted",
         highlight=False,
         soft_wrap=True,

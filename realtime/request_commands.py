@@ -6,11 +6,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypedDict
+from typing import Final
 
 from rich.console import Console
 from rich.live import Live
-from warmline.client import EditResult, EditStream, Result, connect
+from warmline.client import EditResult, EditStream, Parameters, Result, Void, connect
 
 from .line_diff import LineDiff
 from .report import PrintableStream, growing_diff, print_diff, print_summary
@@ -18,20 +18,6 @@ from .source_file import SourceFile
 from .unified_diff import unified_diff
 
 REFRESH_SECONDS: Final = 0.04
-
-
-class Parameters(TypedDict, total=False):
-    """How to choose tokens, as `Session.complete` and `Session.edit` take it."""
-
-    max_tokens: int
-    temperature: float
-    top_p: float
-    top_k: int
-    min_p: float
-    seed: int | None
-    stop: list[str]
-    speculation: Literal["auto", "off"]
-    replay: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +36,12 @@ class EditCut(Exception):
     """An edit did not end by itself; what it has changed so far was shown, and nothing was written."""
 
 
-async def complete(service: Service, path: Path, line: int, column: int, parameters: Parameters) -> None:
+async def complete(
+    service: Service, path: Path, line: int, column: int, parameters: Parameters, timing: bool = False
+) -> None:
     """Print the text that belongs at a place as it comes in, and on a terminal where the time went.
 
-    If it was cut off, stderr says so.
+    With ``timing`` stderr says that into a pipe, too. If it was cut off, stderr says so.
     """
     source = SourceFile.read(path)
     position = source.index(line, column)
@@ -68,6 +56,7 @@ async def complete(service: Service, path: Path, line: int, column: int, paramet
         result = await completion.result()
     if terminal:
         print(shown.finish())
+    if terminal or timing:
         print_summary(Console(stderr=True), result)
     if result.reason != "stop":
         _say(f"the completion {_how_it_was_cut(result)}")
@@ -125,6 +114,7 @@ async def _show(stream: EditStream, diff: LineDiff) -> EditResult:
     with Live("waiting for the model ...", console=console, auto_refresh=False, transient=True) as live:
         shown = 0.0
         async for operation in stream:
+            assert not isinstance(operation, Void)  # nobody steers here, and nobody else changes the document
             diff.feed(operation)
             now = time.monotonic()
             if now - shown >= REFRESH_SECONDS:

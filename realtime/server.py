@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 from warmline.engine import EngineHandle, EngineOptions
@@ -22,13 +22,19 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from .auth import Authenticator, is_loopback
+from .chat_prompts import ChatPrompts, ChatTokenizer
 from .connection import Connection, GatewaySocket
+from .fill_in_middle import FillMode, choose_form
 from .handshake import Gatekeeper
 from .limits import Limits
+from .loop_lag import LagMonitor
 from .metrics import Metrics
-from .prompts import PromptBuilder, PromptTokenizer
+from .prompts import PromptBuilder
 from .protocol import SUBPROTOCOLS, CloseCode
 from .session import Service
+
+if TYPE_CHECKING:
+    from .http import HttpDoor
 
 logger = structlog.get_logger("warmline.server")
 
@@ -40,6 +46,8 @@ _DRAIN_TIMEOUT: Final = 1.0
 """Seconds that requests have to end when the server closes."""
 _DRAIN_POLL: Final = 0.01
 _PING_INTERVAL: Final = 20.0
+_YOUNG_OBJECTS: Final = 20_000
+"""New objects after which a garbage collection runs. Python's 700 would have one every few requests."""
 _HEARTBEAT_TIMEOUT: Final = 10.0
 """Seconds without a sign of life after which the engine counts as stuck."""
 
@@ -54,22 +62,26 @@ class ServerConfig:
 
     Attributes:
         port: 0 takes a free one.
+        http_port: where the HTTP API listens, on the same host; None leaves it out, 0 takes a free one.
         api_keys: one of them is needed to connect; with none, everybody who reaches the port is let in.
         allow_anonymous: permits listening beyond this machine without API keys.
         allowed_hosts: names in the Host header that are answered, beside ``localhost`` and plain addresses.
         allowed_origins: pages that may connect, such as ``https://editor.example``; clients that are no browser
             send no origin and need no entry.
         allow_replay: permits replay mode (benchmarks and tests).
+        fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
     """
 
     host: str = "127.0.0.1"
     port: int = 8765
+    http_port: int | None = None
     api_keys: tuple[str, ...] = field(default=(), repr=False)
     allow_anonymous: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     allow_replay: bool = False
+    fim: FillMode = "auto"
     max_connections: int = 10_000
     limits: Limits = field(default_factory=Limits)
 
@@ -82,11 +94,11 @@ class GatewayServer:
 
     Raises:
         ServerError: the configuration would let strangers in, or an API key can't be sent.
-        ValueError: the chat template of the model can't be used.
+        ValueError: the chat template of the model can't be used, or it can't fill in as asked.
 
     """
 
-    def __init__(self, engine: EngineHandle, tokenizer: PromptTokenizer, config: ServerConfig) -> None:
+    def __init__(self, engine: EngineHandle, tokenizer: ChatTokenizer, config: ServerConfig) -> None:
         self._auth = _check_door(config)
         self.model = engine.model
         self._engine = engine
@@ -94,10 +106,13 @@ class GatewayServer:
         self._connections: set[Connection] = set()
         self._draining = False
         self._server: Server | None = None
+        fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
+        self._lag = LagMonitor(metrics)
         self._service = Service(
             engine=engine,
-            prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens, engine.model.fill_marks),
+            prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens, fill),
+            chat=ChatPrompts(tokenizer, engine.model.max_sequence_tokens),
             metrics=metrics,
             limits=config.limits,
             allow_replay=config.allow_replay,
@@ -112,6 +127,7 @@ class GatewayServer:
             overload=self._overload,
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
+        self._door = None if config.http_port is None else self._make_door()
 
     @property
     def port(self) -> int:
@@ -123,8 +139,17 @@ class GatewayServer:
     @property
     def url(self) -> str:
         """Where clients on this machine connect."""
+        return f"ws://{self._local_host}:{self.port}"
+
+    @property
+    def http_url(self) -> str | None:
+        """The base of the HTTP API for clients on this machine; None without one."""
+        return None if self._door is None else f"http://{self._local_host}:{self._door.port}/v1"
+
+    @property
+    def _local_host(self) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self._config.host, self._config.host)
-        return f"ws://[{host}]:{self.port}" if ":" in host else f"ws://{host}:{self.port}"
+        return f"[{host}]" if ":" in host else host
 
     async def start(self) -> None:
         """Listen.
@@ -154,7 +179,15 @@ class GatewayServer:
                 create_connection=GatewaySocket,
             )
         except OSError as error:
-            raise ServerError(_explain(error, config)) from None
+            raise ServerError(_explain(error, config.host, config.port)) from None
+        if self._door is not None and config.http_port is not None:
+            try:
+                await self._door.start(config.host, config.http_port)
+            except OSError as error:
+                self._server.close()
+                await self._server.wait_closed()
+                raise ServerError(_explain(error, config.host, config.http_port, "--http-port")) from None
+        self._lag.start(asyncio.get_running_loop())
 
     async def close(self) -> None:
         """End every request, then close every connection with 1012, so that clients come again. Idempotent.
@@ -165,15 +198,22 @@ class GatewayServer:
             await self._drain()
             self._server.close(code=CloseCode.SERVICE_RESTART, reason="the server restarts")
             await self._server.wait_closed()
-            self._service.threads.shutdown(wait=False, cancel_futures=True)
+            if self._door is not None:
+                await self._door.close()
+            self._lag.stop()
+            for threads in (self._service.threads, self._service.warm_threads):
+                threads.shutdown(wait=False, cancel_futures=True)
 
     async def _drain(self) -> None:
         self._draining = True
         for connection in self._connections:
             connection.drain()
+        if self._door is not None:
+            self._door.drain()
         until = asyncio.get_running_loop().time() + _DRAIN_TIMEOUT
         while (left := until - asyncio.get_running_loop().time()) > 0:
-            if all(connection.drained for connection in self._connections):
+            doors = () if self._door is None else (self._door,)
+            if all(client.drained for client in (*self._connections, *doors)):
                 break
             await asyncio.sleep(min(left, _DRAIN_POLL))
 
@@ -195,6 +235,20 @@ class GatewayServer:
         finally:
             self._connections.discard(connection)
 
+    def _make_door(self) -> HttpDoor:
+        from .http import HttpDoor
+
+        config = self._config
+        return HttpDoor(
+            service=self._service,
+            auth=self._auth,
+            server=self._name,
+            allowed_hosts=(config.host, *config.allowed_hosts),
+            allowed_origins=config.allowed_origins,
+            max_connections=config.max_connections,
+            health=self._health,
+        )
+
     def _health(self) -> str | None:
         age = self._engine.heartbeat_age
         if age == float("inf"):
@@ -212,7 +266,7 @@ class GatewayServer:
 
 async def serve_until_signal(
     engine: EngineHandle,
-    tokenizer: PromptTokenizer,
+    tokenizer: ChatTokenizer,
     config: ServerConfig,
     on_ready: Callable[[GatewayServer], None],
 ) -> None:
@@ -239,14 +293,20 @@ async def serve_until_signal(
             return
         starting.result()
         async with GatewayServer(engine, tokenizer, config) as server:
-            gc.collect()
-            gc.freeze()  # what lives as long as the service is never searched again
+            settle_garbage_collection()
             on_ready(server)
             await stop.wait()
             logger.info("draining")
     finally:
         stopped.cancel()
         await engine.close()
+
+
+def settle_garbage_collection() -> None:
+    """Make collections rare and short: what lives as long as the service is never searched again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
 
 
 def run_server(config: ServerConfig, options: EngineOptions, on_ready: Callable[[GatewayServer], None]) -> None:
@@ -270,8 +330,16 @@ def check_address(config: ServerConfig) -> None:
 
     """
     _check_door(config)
+    if config.http_port and config.http_port == config.port:
+        raise ServerError(f"--port and --http-port are both {config.port}: choose two")
+    _check_free(config.host, config.port, "--port")
+    if config.http_port is not None:
+        _check_free(config.host, config.http_port, "--http-port")
+
+
+def _check_free(host: str, port: int, option: str) -> None:
     try:
-        found = socket.getaddrinfo(config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in found:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -279,7 +347,7 @@ def check_address(config: ServerConfig) -> None:
                     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
                 probe.bind(address)
     except OSError as error:
-        raise ServerError(_explain(error, config)) from None
+        raise ServerError(_explain(error, host, port, option)) from None
 
 
 def _check_door(config: ServerConfig) -> Authenticator:
@@ -317,12 +385,12 @@ def _silent_logger() -> logging.Logger:
     return library
 
 
-def _explain(error: OSError, config: ServerConfig) -> str:
-    address = f"{config.host}:{config.port}"
+def _explain(error: OSError, host: str, port: int, option: str = "--port") -> str:
+    address = f"{host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{address} is in use already: stop the other server, or choose another port with --port"
+        return f"{address} is in use already: stop the other server, or choose another port with {option}"
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
-            f"listening on {address} is not permitted: ports below 1024 need privileges; choose another with --port"
+            f"listening on {address} is not permitted: ports below 1024 need privileges; choose another with {option}"
         )
     return f"can't listen on {address}: {error.strerror or error}"

@@ -6,7 +6,8 @@ consecutive readings, so they sum to the whole, whatever is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Final
 
@@ -32,13 +33,28 @@ HOPS: Final = (
 """The hops of `Timing`, in their order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a request's time that a sequence took which was given up for another one.
+
+    Attributes:
+        submitted: its prompt went to the engine.
+        left: it was given up; what follows belongs to the next sequence.
+        finished: what the engine said of it.
+    """
+
+    submitted: int
+    left: int
+    finished: Finished
+
+
 class Trace:
     """The readings of one request (ns), set as it goes through the gateway; 0 = not reached.
 
     Attributes:
         received: its frame arrived.
         parsed: the frame is decoded.
-        submitted: its prompt is built and goes to the engine.
+        submitted: its prompt is built and goes to the engine; of several, the last.
         first_sent: its first text was written.
         ended: its last engine event arrived.
         encoded: what that event brought is ready to be written.
@@ -56,24 +72,39 @@ class Trace:
         self.encoded = 0
         self.sent = 0
 
-    def timing(self, finished: Finished) -> Timing:
-        """Put the gateway's readings and the engine's durations together, in microseconds."""
-        engine = finished.received_ns
-        marks = [self.received, self.parsed, self.submitted, engine]
-        for duration in (finished.queue_ns, finished.prefill_ns, finished.first_token_ns, finished.step_ns):
-            engine += duration
-            marks.append(engine)
-        marks += [self.ended, self.encoded, self.sent]
+    def timing(self, finished: Finished, earlier: Sequence[Stretch] = ()) -> Timing:
+        """Put the gateway's readings and the engine's durations together, in microseconds.
+
+        ``earlier`` are the sequences that were given up, the oldest first: each hop is the sum of its times.
+        """
         # A hop that was never reached takes no time; rounding the readings, not the hops, keeps their sum exact.
-        highest = 0
-        hops = []
-        for mark in (reading // 1000 for reading in marks):
-            mark = max(mark, highest)
-            hops.append(mark - highest)
-            highest = mark
-        return Timing(
-            received=self.received // 1000,
-            first_sent=self.first_sent // 1000,
-            sent=highest,
-            **dict(zip(HOPS, hops[1:], strict=True)),
-        )
+        reached = self.received // 1000
+        hops = dict.fromkeys(HOPS, 0)
+
+        def reach(hop: str, reading: int) -> None:
+            nonlocal reached
+            mark = max(reading // 1000, reached)
+            hops[hop] += mark - reached
+            reached = mark
+
+        def compute(submitted: int, finished: Finished, left: int) -> None:
+            reach("session_prompt", submitted)
+            engine = finished.received_ns
+            reach("ipc_in", min(engine, left))
+            for hop, duration in (
+                ("engine_queue", finished.queue_ns),
+                ("engine_prefill", finished.prefill_ns),
+                ("engine_first_token", finished.first_token_ns),
+                ("engine_step", finished.step_ns),
+            ):
+                engine += duration
+                reach(hop, min(engine, left))
+            reach("ipc_out", left)
+
+        reach("server_parse", self.parsed)
+        for stretch in earlier:
+            compute(stretch.submitted, stretch.finished, stretch.left)
+        compute(self.submitted, finished, self.ended)
+        reach("server_encode", self.encoded)
+        reach("server_write", self.sent)
+        return Timing(received=self.received // 1000, first_sent=self.first_sent // 1000, sent=reached, **hops)

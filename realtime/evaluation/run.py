@@ -25,8 +25,9 @@ from warmline.engine import (
 
 from ..document import Document
 from ..errors import Refused
-from ..generation import EditOutput
+from ..fill_in_middle import choose_form
 from ..limits import Limits
+from ..outputs import EditOutput
 from ..prompts import PromptBuilder, PromptPlan, PromptTokenizer
 from ..protocol import MAX_INT, Open, Operation, Ops
 from .records import CompletionRecord, EditRecord, Record
@@ -174,7 +175,9 @@ class Evaluation:
         self.tokens = 0
         self.seconds = 0.0
         self._model = model
-        self._prompts = PromptBuilder(model.tokenizer, model.model.max_sequence_tokens, model.model.fill_marks)
+        info = model.model
+        fill = choose_form("auto", info.name, model.tokenizer, info.fill_marks)
+        self._prompts = PromptBuilder(model.tokenizer, info.max_sequence_tokens, fill)
         self._likelihood = likelihood
         self._concurrency = concurrency
         self._plain = plain

@@ -116,7 +116,10 @@ async def test_an_engine_that_dies_ends_its_requests_and_comes_back(serve, tiny_
     with serve("--model", str(tiny_model)) as server:
         async with connect(server.url) as session:
             document = await session.open("file:///a", "x = 1\n" * 50)
-            running = [session.complete(document, 6, max_tokens=4000, temperature=1.0, seed=n) for n in range(3)]
+            running = [
+                session.complete(document, 6, max_tokens=4000, temperature=1.0, seed=n, parallel=True)
+                for n in range(3)
+            ]
             await asyncio.gather(*(anext(stream) for stream in running))
             os.kill(server.engine_process(), signal.SIGKILL)
             for stream in running:
@@ -142,7 +145,8 @@ from warmline.client import connect
 async def main():
     async with connect(sys.argv[1]) as session:
         document = await session.open("file:///b", "def f():\\n")
-        streams = [session.complete(document, 9, max_tokens=5000, temperature=1.0, seed=n) for n in range(3)]
+        sampling = {"max_tokens": 5000, "temperature": 1.0, "parallel": True}
+        streams = [session.complete(document, 9, seed=n, **sampling) for n in range(3)]
         for stream in streams:
             await anext(stream)
         print("streaming", flush=True)

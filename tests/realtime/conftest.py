@@ -23,6 +23,7 @@ from warmline.engine import (
     OnEvent,
     SequenceEvent,
     Tokenizer,
+    WarmRequest,
     load_tokenizer,
     pack_tokens,
 )
@@ -62,6 +63,9 @@ class ScriptedEngine(EngineHandle):
         paused: nothing is emitted while this is set.
         requests: what was submitted.
         cancelled: the ids of sequences that were cancelled.
+        cost: what a cancelled sequence has cost, as fields of `Finished`.
+        warmed: what was to be warmed; each ends at once unless ``warming`` holds it.
+        held: the ids of paused sequences, which say nothing until they go on.
     """
 
     def __init__(self) -> None:
@@ -73,6 +77,10 @@ class ScriptedEngine(EngineHandle):
         self.paused = False
         self.requests: list[GenerationRequest] = []
         self.cancelled: list[int] = []
+        self.cost: dict[str, int] = {}
+        self.warmed: list[WarmRequest] = []
+        self.warming = False
+        self.held: set[int] = set()
         self.closed = False
         self.beat = 0.0
         self._ids = itertools.count(1)
@@ -83,6 +91,10 @@ class ScriptedEngine(EngineHandle):
     def running(self) -> int:
         """How many sequences have not ended."""
         return len(self._live)
+
+    def generates(self, sequence: int) -> bool:
+        """Whether a sequence runs and was not cancelled."""
+        return sequence in self._live and sequence not in self.cancelled
 
     async def start(self) -> None:
         pass
@@ -106,7 +118,16 @@ class ScriptedEngine(EngineHandle):
     def cancel(self, sequence: int) -> None:
         if sequence in self._live:
             self.cancelled.append(sequence)
-            asyncio.get_running_loop().call_soon(self._end, sequence, Finished("cancel"))
+            asyncio.get_running_loop().call_soon(self._end, sequence, Finished("cancel", **self.cost))
+
+    def warm(self, request: WarmRequest, on_event: OnEvent) -> None:
+        self.warmed.append(request)
+        self._live[request.id] = on_event
+        if not self.warming:
+            asyncio.get_running_loop().call_soon(self._end, request.id, Finished("stop"))
+
+    def pause(self, sequence: int, paused: bool) -> None:
+        (self.held.add if paused else self.held.discard)(sequence)
 
     def next_id(self) -> int:
         return next(self._ids)
@@ -125,6 +146,10 @@ class ScriptedEngine(EngineHandle):
         """Say something out of turn."""
         self._live[sequence](SequenceEvent(sequence, text, pack_tokens([1])))
 
+    def finish(self, sequence: int, finished: Finished) -> None:
+        """End a sequence out of turn."""
+        self._end(sequence, finished)
+
     def _end(self, sequence: int, finished: Finished, text: str = "") -> None:
         on_event = self._live.pop(sequence, None)
         if on_event is not None:
@@ -134,7 +159,7 @@ class ScriptedEngine(EngineHandle):
         tokens = 0
         for piece in script:
             await asyncio.sleep(0)
-            while self.paused:
+            while self.paused or sequence in self.held:
                 await asyncio.sleep(0.002)
             if sequence not in self._live:
                 return

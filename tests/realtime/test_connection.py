@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import socket
 import struct
 
 import pytest
-from warmline.realtime.connection import GatewaySocket
+from warmline.realtime import connection as connection_module
+from warmline.realtime.connection import Connection, GatewaySocket
 from warmline.realtime.errors import Refused
+from warmline.realtime.framing import frame as framed
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
     JSON,
@@ -31,12 +34,14 @@ from warmline.realtime.protocol import (
     Open,
     Ping,
     Pong,
+    ServerMessage,
     TextEdit,
 )
 from warmline.realtime.session import Session
 
 both = pytest.mark.parametrize("subprotocol", SUBPROTOCOLS)
 URI = "file:///a"
+DEADLINE = 10.0
 
 
 @both
@@ -179,7 +184,7 @@ async def test_a_client_that_vanishes_frees_its_sequences_at_once(serve, dial, e
     server = await serve()
     victim, other = await dial(server), await dial(server)
     await victim.open("x")
-    await victim.send(*(Complete(request, URI, 1, 0) for request in range(3)))
+    await victim.send(*(Complete(request, URI, 1, 0, parallel=True) for request in range(3)))
     await victim.until(Delta)
     engine.scripts.append(["y"] * 300)
     await other.open("x")
@@ -233,6 +238,34 @@ async def test_a_delta_costs_at_most_seven_bytes(serve, dial, engine):
         assert 2 + len(await wire.frame()) - len(piece.encode()) <= 7
 
 
+async def test_accepted_leaves_with_the_first_text(serve, dial, engine, monkeypatch):
+    """In one write where that comes soon; by itself where it doesn't."""
+    writes = []
+    write = GatewaySocket.write
+
+    def note(ws: GatewaySocket, frames: bytes) -> None:
+        writes.append(frames)
+        write(ws, frames)
+
+    wire = await dial(await serve())
+    await wire.open("x")
+    monkeypatch.setattr(GatewaySocket, "write", note)
+    monkeypatch.setattr(connection_module, "_KEEP_SECONDS", DEADLINE)
+    await wire.send(Complete(1, URI, 1, 0))
+    assert [type(await wire.receive()) for _ in range(4)] == [Accepted, Delta, Delta, Done]
+    encode = wire.codec.encode
+    assert writes[0] == framed(encode(Accepted(1, 0)), False) + framed(encode(Delta(0, "hello")), False)
+    assert len(writes) == 3
+    writes.clear()
+    monkeypatch.setattr(connection_module, "_KEEP_SECONDS", 0.002)
+    engine.paused = True
+    await wire.send(Complete(2, URI, 1, 0))
+    assert isinstance(await wire.receive(), Accepted)
+    assert writes == [framed(encode(Accepted(2, 0)), False)]
+    engine.paused = False
+    assert (await wire.ended())[1].request == 2
+
+
 async def test_small_frames_are_not_delayed(serve, dial):
     """Nagle's algorithm is off."""
     server = await serve()
@@ -251,30 +284,152 @@ def narrow_socket(port: int) -> socket.socket:
 
 
 async def test_what_a_slow_reader_missed_comes_merged(serve, dial, engine, until):
-    """Nothing is lost or reordered, in fewer frames than there were pieces."""
+    """Nothing is lost or reordered, and what was held comes as one."""
     pieces = [f"{number:05}-" + "x" * 60 for number in range(10_000)]
     engine.scripts.append(pieces)
     server = await serve(limits=Limits(write_high_water=8192))
     wire = await dial(server, sock=narrow_socket(server.port), max_queue=1, max_size=None)
     await wire.open("x")
     await wire.send(Complete(1, URI, 1, 0))
-    await until(lambda: bool(engine.requests) and engine.running == 0)
+    await until(lambda: bool(engine.held))
     texts, done = await wire.ended()
     assert "".join(texts) == "".join(pieces)
     assert done.reason == "stop"
-    assert len(texts) < len(pieces) / 2
+    assert max(map(len, texts)) > 100 * len(pieces[0])
     await wire.send(Ping(1))
     assert isinstance(await wire.receive(), Pong)
 
 
-async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
+class Counted:
+    """An endless text that knows how much of it was produced, in characters."""
+
+    def __init__(self) -> None:
+        self.produced = 0
+
+    def __iter__(self):
+        while True:
+            self.produced += 100
+            yield "x" * 100
+
+
+def watch(monkeypatch) -> list[int]:
+    """What each connection holds beside the kernel, noted whenever a message is sent."""
+    sizes = [0]
+    send = Connection.send
+
+    def noted(connection: Connection, message: ServerMessage) -> int:
+        sent = send(connection, message)
+        sizes.append(connection._outbox.size + connection._ws.transport.get_write_buffer_size())
+        return sent
+
+    monkeypatch.setattr(Connection, "send", noted)
+    return sizes
+
+
+@pytest.mark.parametrize("requests", [1, 32])
+async def test_a_reader_that_stops_pauses_its_requests(serve, dial, engine, until, monkeypatch, requests):
+    """They go on when it reads again, however many they are; another client's request doesn't notice."""
+    limits = Limits(write_high_water=8192, pause_unsent_bytes=32_768)
+    sizes = watch(monkeypatch)
+    server = await serve(limits=limits)
+    other, wire = await dial(server), await dial(server, sock=narrow_socket(server.port))
+    text = engine.default = Counted()
+    await wire.open("x")
+    await wire.send(*(Complete(request, URI, 1, 0, parallel=True) for request in range(requests)))
+    await until(lambda: engine.running == requests)
+    wire.connection.transport.pause_reading()
+    await until(lambda: len(engine.held) == requests)
+    produced = text.produced
+    engine.scripts.append(["y"] * 1000)
+    await other.open("y")
+    await other.send(Complete(1, URI, 1, 0))
+    texts, done = await other.ended()
+    assert ("".join(texts), done.reason) == ("y" * 1000, "stop")
+    assert text.produced - produced <= 100 * requests  # what each was about to say
+    await wire.send(Complete(requests, URI, 1, 0, parallel=True))  # one that starts while the others are paused
+    await until(lambda: len(engine.held) == requests + 1)
+    assert max(sizes) < 8192 + 32_768 + 300 * (requests + 1) + 2000
+    wire.connection.transport.resume_reading()
+    for request in range(requests + 1):
+        await wire.send(Cancel(request))
+    reasons = [(await wire.until(Done)).reason for _ in range(requests + 1)]
+    assert reasons == ["cancel"] * (requests + 1)
+    await until(lambda: not engine.running)
+
+
+async def test_a_paused_request_goes_on_when_its_reader_does(serve, dial, engine, until):
+    """Again and again, for as long as it catches up in time."""
+    text = engine.default = Counted()
+    server = await serve(limits=Limits(write_high_water=8192, pause_unsent_bytes=32_768))
+    wire = await dial(server, sock=narrow_socket(server.port), max_queue=1)
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    read = 0
+    for _ in range(3):
+        wire.connection.transport.pause_reading()
+        await until(lambda: bool(engine.held))
+        produced = text.produced
+        wire.connection.transport.resume_reading()
+        while text.produced == produced:
+            read += len((await wire.until(Delta)).text)
+    await wire.send(Cancel(1))
+    while not isinstance(message := await wire.receive(), Done):
+        read += len(message.text)
+    assert message.reason == "cancel"
+    assert text.produced - 1000 <= read <= text.produced  # a few pieces came after the cancel
+
+
+async def trickle(wire, sock: socket.socket, size: int) -> None:
+    """Let a client whose transport is paused read so many bytes twenty times a second."""
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            wire.connection.data_received(sock.recv(size))
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("speed", [0, 1000], ids=["nothing", "1 kB/s"])
+async def test_a_reader_that_does_not_catch_up_is_closed(serve, dial, engine, until, monkeypatch, speed):
+    """It may come again (1013); until then it costs a bounded amount of memory, and its requests wait."""
+    limits = Limits(write_high_water=8192, pause_unsent_bytes=32_768, stall_timeout=1.5)
+    sizes = watch(monkeypatch)
+    server = await serve(limits=limits)
+    sock = narrow_socket(server.port)
+    other, wire = await dial(server), await dial(server, sock=sock)
+    text = engine.default = Counted()
+    await wire.open("x")
+    await wire.send(*(Complete(request, URI, 1, 0, parallel=True) for request in range(8)))
+    await until(lambda: engine.running == 8)
+    wire.connection.transport.pause_reading()
+    reading = asyncio.create_task(trickle(wire, sock, speed // 20)) if speed else None
+    await until(lambda: len(engine.held) == 8)
+    produced = text.produced
+    engine.scripts.append(["y"] * 100)
+    await other.open("y")
+    await other.send(Complete(1, URI, 1, 0))
+    assert "".join((await other.ended())[0]) == "y" * 100
+    await until(lambda: not engine.running)
+    assert len(engine.cancelled) == 8
+    assert text.produced - produced <= 800
+    assert max(sizes) < 8192 + 32_768 + 300 * 8 + 2000
+    assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
+    if reading is not None:
+        reading.cancel()
+        await asyncio.wait([reading])
+    wire.connection.transport.resume_reading()
+    assert await wire.closed() == (1013, "the client reads too slowly")
+    await other.send(Ping(1))
+    assert isinstance(await other.receive(), Pong)
+
+
+async def test_a_reader_is_closed_when_pausing_does_not_help(serve, dial, engine, until, monkeypatch):
     """Its requests are cancelled when the bound is reached; it may come again (1013)."""
+    monkeypatch.setattr(engine, "pause", lambda *_: None)
     engine.default = itertools.repeat("x" * 1000)
     server = await serve(limits=Limits(write_high_water=8192, max_unsent_bytes=100_000))
     other = await dial(server)
     wire = await dial(server, sock=narrow_socket(server.port), max_queue=1)
     await wire.open("x")
-    await wire.send(Complete(1, URI, 1, 0), Complete(2, URI, 1, 0))
+    await wire.send(Complete(1, URI, 1, 0), Complete(2, URI, 1, 0, parallel=True))
     await until(lambda: len(engine.cancelled) == 2)
     with pytest.raises(Exception, match="1013"):
         await wire.until(Done)
@@ -284,8 +439,19 @@ async def test_a_reader_that_is_too_slow_is_closed(serve, dial, engine, until):
     assert b"warmline_slow_readers_total 1.0" in server._service.metrics.render()
 
 
+async def test_the_kernel_holds_little_for_a_reader_that_stops(serve, dial):
+    """What is unsent is bounded on every accepted socket, and what isn't acknowledged."""
+    server = await serve()
+    await dial(server)
+    (connection,) = server._server.connections
+    sock = connection.transport.get_extra_info("socket")
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == 16 << 10
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) <= 2 * (128 << 10)
+
+
 async def test_a_reader_that_reads_no_more_is_cut_off(serve, dial, engine, until, monkeypatch):
     """It takes no close frame: the socket is cut, and what the client still sends is neither handled nor read."""
+    monkeypatch.setattr(engine, "pause", lambda *_: None)
     engine.default = itertools.repeat("x" * 1000)
     server = await serve(limits=Limits(write_high_water=8192, max_unsent_bytes=100_000))
     wire = await dial(server, sock=narrow_socket(server.port))
@@ -323,7 +489,7 @@ async def test_a_server_closes_though_a_client_reads_nothing(serve, dial, engine
     wire.connection.transport.pause_reading()
     await wire.open("x")
     await wire.send(Complete(1, URI, 1, 0))
-    await until(lambda: bool(engine.requests) and engine.running == 0)
+    await until(lambda: bool(engine.held))
     (connection,) = server._connections
     assert connection._ws.congested
     async with asyncio.timeout(10):
@@ -353,7 +519,7 @@ async def test_a_reader_that_catches_up_has_not_stalled(serve, dial, engine, unt
     wire.connection.transport.pause_reading()
     await wire.open("x")
     await wire.send(Complete(1, URI, 1, 0))
-    await until(lambda: bool(engine.requests) and engine.running == 0)
+    await until(lambda: bool(engine.held))
     (connection,) = server._connections
     assert connection._stall is not None
     wire.connection.transport.resume_reading()

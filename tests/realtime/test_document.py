@@ -9,6 +9,7 @@ from warmline.realtime import document as document_module
 from warmline.realtime.document import Document, apply_edits
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
+from warmline.realtime.pair_index import MOST_PAIRS
 from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
 from warmline.realtime.text import content_hash, utf16_length
 
@@ -78,6 +79,21 @@ def test_ranges_become_string_indices(text, data):
     last = data.draw(st.integers(first, len(text)))
     assert document.range(utf16_length(text[:first]), utf16_length(text[:last])) == (first, last)
     assert document.index(utf16_length(text[:last])) == last
+
+
+def test_offsets_are_found_among_any_number_of_pairs():
+    """In a text with more of them than are remembered, and in one that comes to have so many, or few again."""
+    many = "a🎉é" * (MOST_PAIRS + 1)
+    document = opened(many)
+    assert document.range(4, 8 * MOST_PAIRS // 2) == (3, 3 * MOST_PAIRS)
+    document.change(change(TextEdit(0, 3, "🎈🎈")), LIMITS)
+    assert document.text == "🎈🎈é" + many[3:]
+    document.change(change(TextEdit(9, document.length, ""), base=2, version=3), LIMITS)
+    assert (document.text, document.index(9), document.length) == ("🎈🎈éa🎉é", 6, 9)
+    document.change(change(TextEdit(9, 9, many), base=3, version=4), LIMITS)
+    assert document.index(10) == 7
+    with pytest.raises(Refused):
+        document.index(11)
 
 
 def test_a_replace_all_of_thousands_of_edits_is_applied():

@@ -13,7 +13,10 @@ TIMING = Timing(received=1000, first_sent=3000, sent=9000, engine_prefill=1500, 
 
 @pytest.fixture
 def metrics():
-    stats = EngineStats(running=1, waiting=2, blocks_used=3, blocks_cached=4, blocks_total=10, output_tokens=5)
+    stats = EngineStats(
+        running=1, waiting=2, blocks_used=3, blocks_cached=4, blocks_total=10, output_tokens=5,
+        warming=1, warm_computed_tokens=9, warm_used_tokens=8, warm_dropped=2,
+    )  # fmt: skip
     return Metrics(lambda: stats, lambda: 0.25)
 
 
@@ -63,6 +66,17 @@ def test_the_engine_is_shown_as_it_is_now(metrics):
     for state, count in (("used", 3), ("cached", 4), ("free", 3)):
         assert read[f'warmline_engine_kv_blocks{{state="{state}"}}'] == count
     assert read['warmline_engine_tokens_total{kind="output"}'] == 5
+
+
+def test_warm_work_is_counted_from_nothing(metrics):
+    """Every event has its series from the start; what the engine computed ahead stands beside what was used of it."""
+    metrics.warm_requests.labels("finished").inc()
+    read = series(metrics)
+    for event in ("started", "finished", "cancelled", "dropped", "over_budget"):
+        assert read[f'warmline_warm_requests_total{{event="{event}"}}'] == (event == "finished")
+    assert read['warmline_engine_tokens_total{kind="warm_computed"}'] == 9
+    assert read['warmline_engine_tokens_total{kind="warm_used"}'] == 8
+    assert (read["warmline_engine_sequences_warming"], read["warmline_engine_warm_dropped_total"]) == (1, 2)
 
 
 def test_servers_in_one_process_count_for_themselves(metrics):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.realtime.outbox import Outbox
-from warmline.realtime.protocol import Accepted, Delta, Done, Error, Nack, Ops, Pong, server_codec
+from warmline.realtime.protocol import Accepted, Delta, Done, Error, Nack, Ops, Pong, Steered, server_codec
 
 
 def test_frames_of_a_stream_become_one():
@@ -25,6 +25,15 @@ def test_nothing_merges_across_another_message():
     """A stream's number belongs to another request after a terminal frame."""
     outbox = Outbox()
     messages = [Delta(1, "a"), Done(7, "stop"), Accepted(8, 1), Delta(1, "b")]
+    for message in messages:
+        outbox.add(message)
+    assert outbox.take() == messages
+
+
+def test_nothing_merges_across_a_steered_edit():
+    """The operations before it that it makes void stay apart from those that follow it, and are counted as sent."""
+    outbox = Outbox()
+    messages = [Ops(1, [5, -1, "a"]), Steered(7, 1), Ops(1, [-6])]
     for message in messages:
         outbox.add(message)
     assert outbox.take() == messages

@@ -7,10 +7,11 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.realtime.document import Document
 from warmline.realtime.errors import Refused
+from warmline.realtime.fill_in_middle import FillForm
 from warmline.realtime.limits import Limits
 from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
@@ -25,6 +26,7 @@ class ByteTokenizer:
     adds_bos = False
     bos_token = "<s>"
     eos_token = "</s>"
+    word_ends = ""
 
     def __init__(self, chat_template: str | None = None) -> None:
         self.chat_template = chat_template
@@ -56,6 +58,8 @@ def edit(builder: PromptBuilder, text: str, start: int, end: int, instruction: s
         fields.get("max_tokens", 512),
         fields.get("stop", ()),
         fields.get("replay"),
+        fields.get("accepted", ""),
+        fields.get("remaining"),
     ).plan()
 
 
@@ -96,7 +100,7 @@ def test_special_token_text_in_a_document_is_text(real):
 
 def fill(text: str, index: int, context: int = 8000, **fields) -> str:
     """The prompt of a completion by a model that was taught to fill in, its marks as ‹ and ›."""
-    builder = PromptBuilder(ByteTokenizer(), context, ("S", "P"))
+    builder = PromptBuilder(ByteTokenizer(), context, FillForm.taught(("S", "P")))
     tokens = complete(builder, text, index, **fields).prompt
     return "".join({-ord("S"): "‹", -ord("P"): "›"}.get(token) or chr(token) for token in tokens)
 
@@ -135,6 +139,23 @@ def test_filling_in_shows_a_short_window_of_what_is_before():
     shown = fill(text + "tail\n", len(text)).partition("›")[2]
     assert 500 < len(shown) <= 1024
     assert text.endswith("\n" + shown)
+
+
+def test_a_model_may_want_the_text_before_the_cursor_first():
+    """Then what comes after it is behind, and a mark asks for the answer."""
+    form = FillForm("psm", ("P",), ("S",), ("M",))
+    builder = PromptBuilder(ByteTokenizer(), 8000, form)
+    shown = complete(builder, "def f(x):\n    re\n\nf(1)\n", 16).prompt
+    assert [chr(abs(token)) for token in shown] == [*"Pdef f(x):\n    reS\n\nf(1)\nM"]
+    assert [token < 0 for token in shown] == [chr(abs(token)) in "PSM" for token in shown]
+    assert bytes(complete(builder, "x = 1\n\n", 5).prompt) == b"x = 1"
+
+
+def test_marks_may_be_several_tokens():
+    """As where a model was trained on one order with the marks of the other."""
+    builder = PromptBuilder(ByteTokenizer(), 8000, FillForm("spm", ("P", "S"), ("M",)))
+    shown = complete(builder, "a\nb\n", 1).prompt
+    assert shown == [-ord("P"), -ord("S"), *b"\nb\n", -ord("M"), *b"a"]
 
 
 def test_an_empty_document_has_a_prompt():
@@ -190,6 +211,14 @@ def test_the_window_stays_where_it_is_while_a_person_types(real, edit_records):
         window = real.read(complete(real.builder, text, at, 100).prompt)
         starts.add(at - len(window))
     assert len(starts) <= 2
+
+
+def test_what_an_answer_may_have_does_not_move_the_window(real, edit_records):
+    """Requests with different max_tokens share their prompt, unless they ask for very much."""
+    text = "".join(record.context + record.before for record in edit_records)
+    assert len({tuple(complete(real.builder, text, max_tokens=most).prompt) for most in (1, 16, 100, 256, 512)}) == 1
+    short = text[:12_000]
+    assert len({tuple(complete(real.builder, short, max_tokens=most).prompt) for most in (1, 100, 1000, 2000)}) == 1
 
 
 def test_a_line_longer_than_the_context_is_cut():
@@ -347,6 +376,226 @@ def test_a_short_answer_needs_no_room_for_all_of_max_tokens():
     assert edit(PromptBuilder(ByteTokenizer(), 500), "a\n", 0, 2, max_tokens=100_000)
 
 
+# Accepted text -------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_goes_on_after_the_text_that_was_accepted(real):
+    """It stands behind the opened fence, and the draft is what the caller says is left of the original."""
+    text = "def f():\n    return 1\n"
+    plain = edit(real.builder, text, 0, len(text), "return 2")
+    plan = edit(real.builder, text, 0, len(text), "return 2", accepted="def g():\n", remaining="    return 1\n")
+    assert plan.prompt == plain.prompt + real.encode("def g():")
+    assert (plan.held, real.read(plan.draft)) == ("\n", "\n    return 1\n```")
+    assert (plan.stop, plan.fence, plan.final_newline) == (("\n```",), "```", True)
+
+
+def test_white_space_that_is_joined_with_what_follows_is_left_to_the_model(real, edit_records):
+    """At each line end the tokens are those of the whole answer, as in training."""
+    for record in edit_records[:10]:
+        whole = edit(real.builder, record.before, 0, len(record.before), replay=record.after)
+        end = record.after.find("\n") + 1
+        while 0 < end < len(record.after):
+            accepted, rest = record.after[:end], record.after[end:]
+            plan = edit(real.builder, record.before, 0, len(record.before), replay=rest, accepted=accepted)
+            assert plan.prompt + plan.replay == whole.prompt + whole.replay
+            assert real.read(plan.prompt).endswith(accepted.removesuffix(plan.held))
+            end = record.after.find("\n", end) + 1
+
+
+def test_a_stop_string_is_not_held(real):
+    """It would end the answer before it begins."""
+    plan = edit(real.builder, "a\n    b\n", 0, 8, accepted="c\n", stop=("\n",))
+    assert plan.held == ""
+    assert real.read(plan.prompt).endswith("\nc\n")
+
+
+def test_accepted_text_is_tokenised_apart_from_the_fence(real):
+    """Indentation isn't joined with the line end before it, as a model that writes the answer couldn't."""
+    text = "    return 1\n"
+    plain = edit(real.builder, text, 0, len(text))
+    plan = edit(real.builder, text, 0, len(text), accepted="    return", remaining="")
+    assert plan.prompt == plain.prompt + real.encode("    return")
+    assert real.encode("```python\n    return") != real.encode("```python\n") + real.encode("    return")
+
+
+def test_without_a_remaining_text_the_whole_range_is_the_draft():
+    """As in a fresh request whose answer is to begin with a given text."""
+    plan = edit(PromptBuilder(ByteTokenizer(), 4000), "a\nb\n", 0, 4, accepted="a\r\nc\r\n")
+    assert bytes(plan.prompt).endswith(b"\n\n```python\na\nc\n")
+    assert bytes(plan.draft) == b"a\nb\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "remaining", "draft"),
+    [
+        ("a\nb\n", "a\n", "b\n", "b\n```"),
+        ("a\nb\n", "a\nc\n", "", "```"),  # whole lines are there already: the fence closes the answer
+        ("a\nb\n", "a", "", "\n```"),  # the last line has yet to end
+        ("a\nb", "a\n", "", "\n```"),  # the newline is text here, and another one stands before the fence
+        ("a\nb", "a\n", "b", "b\n```"),
+        ("a\r\nb\r\n", "a\n", "b\r\n", "b\n```"),
+    ],
+)
+def test_the_draft_closes_the_answer_that_the_accepted_text_begins(text, accepted, remaining, draft):
+    """Accepted text and draft together are what the model would say if it kept the rest of the original."""
+    plan = edit(PromptBuilder(ByteTokenizer(), 4000), text, 0, len(text), accepted=accepted, remaining=remaining)
+    assert bytes(plan.draft).decode() == draft
+
+
+ANSWERS = st.text(st.sampled_from("ab\n`é"), max_size=12)
+
+
+@given(ANSWERS, ANSWERS, ANSWERS)
+def test_a_replay_after_accepted_text_is_the_rest_of_the_whole_replay(text, accepted, rest):
+    """However an answer is cut in two, the two parts are replayed as the whole is."""
+    builder = PromptBuilder(ByteTokenizer(), 4000)
+    whole = edit(builder, text, 0, len(text), replay=accepted + rest)
+    cut = edit(builder, text, 0, len(text), replay=rest, accepted=accepted, remaining="")
+    assert cut.prompt + cut.replay == whole.prompt + whole.replay
+    assert (cut.final_newline, cut.fence, cut.stop) == (whole.final_newline, whole.fence, whole.stop)
+
+
+def test_accepted_text_needs_room_like_any():
+    """What can't fit is refused, and an enormous one isn't tokenised."""
+    builder = PromptBuilder(ByteTokenizer(), 500)
+    with pytest.raises(Refused, match=r"needs \d+ tokens .* 500 are available"):
+        edit(builder, "a\n", 0, 2, accepted="x" * 420)
+    builder._tokenizer.encode = None  # type: ignore[assignment, method-assign]
+    with pytest.raises(Refused, match=r"needs more than \d+ tokens"):
+        edit(builder, "a\n", 0, 2, accepted="x" * 1_000_000)
+
+
+# Ahead of a request --------------------------------------------------------------------------------------------
+
+
+CODE = st.lists(
+    st.text(st.sampled_from("ab_1 é漢🎉\t`('\r:"), max_size=20)
+    | st.sampled_from(["def f(x):", "    return x", "\r"]),
+    max_size=30,
+).map("\n".join)
+INSTRUCTIONS = st.text(st.sampled_from("ab 1é:'\n"), max_size=20)
+
+
+@given(CODE, st.data(), INSTRUCTIONS, st.sampled_from([400, 700, 8192]), st.integers(1, 4000))
+def test_an_edit_begins_with_what_was_warmed_for_it(real, text, data, instruction, context, max_tokens):
+    """Whatever the instruction and max_tokens turn out to be, all the code is there already."""
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    for tokenizer in (ByteTokenizer(), real.builder._tokenizer, Whole(real.builder._tokenizer)):
+        builder = PromptBuilder(tokenizer, context)
+        with contextlib.suppress(Refused):  # where room is short
+            warm = builder.warm_edit(document(text), start, end).plan().prompt
+            plan = edit(builder, text, start, end, instruction[: context // 32 - 14], max_tokens=max_tokens)
+            assert plan.prompt[: len(warm)] == warm
+            assert text[start:end].strip() == "" or len(warm) > end - start > 0 or tokenizer.word_ends
+
+
+def test_all_but_the_instruction_is_warm(real):
+    """What is left for the request is a few tokens."""
+    text = "import os\n\ndef f():\n    return 1\n\nprint(f())\n"
+    start, end = text.index("def"), text.index("\nprint")
+    warm = real.builder.warm_edit(document(text), start, end).plan().prompt
+    assert real.read(warm).endswith("def f():\n    return 1\n```\n\nInstruction")
+    plan = edit(real.builder, text, start, end, "return 2")
+    assert real.read(plan.prompt[len(warm) :]) == ": return 2\nassistant\n```python\n"
+
+
+@given(CODE, st.data(), st.integers(1, 25))
+def test_a_completion_is_what_was_warmed_for_it(real, text, data, max_tokens):
+    """Any that asks for a usual number of tokens."""
+    index = data.draw(st.integers(0, len(text)))
+    for form in (None, FillForm("psm", ("P",), ("S",), ("M",)), FillForm.taught(("S", "P"))):
+        builder = PromptBuilder(real.builder._tokenizer, 400, form)
+        warm = builder.warm_complete(document(text), index).plan()
+        assert warm.prompt == complete(builder, text, index, max_tokens).prompt
+
+
+def test_opening_a_document_warms_what_its_completions_have_in_common(real):
+    """Its text, if it fits and the model sees the text from its beginning."""
+    text = "def f(x):\n    return x\n" * 20
+    builder = PromptBuilder(real.builder._tokenizer, 8192)
+    assert real.read(builder.warm_open(document(text)).plan().prompt) == text
+    assert builder.warm_open(document("")) is None
+    assert builder.warm_open(document(text * 1000)) is None
+    assert PromptBuilder(ByteTokenizer(), 8192, FillForm.taught(("S", "P"))).warm_open(document(text)) is None
+
+
+class Whole:
+    """A tokenizer of which it isn't known where a text can be cut."""
+
+    word_ends = ""
+
+    def __init__(self, tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name: str):
+        return getattr(self._tokenizer, name)
+
+
+@settings(max_examples=40)
+@given(CODE, st.data())
+def test_prompts_are_the_same_from_a_document_s_tokens(real, text, data):
+    """Through changes, as if each had been tokenised afresh."""
+    known = real.builder._tokenizer
+    held = document(text * data.draw(st.integers(1, 5)))
+    for version in range(2, data.draw(st.integers(3, 6))):
+        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(held.text))] * 2)))
+        for form in (None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))):
+            builders = PromptBuilder(known, 600, form), PromptBuilder(Whole(known), 600, form)
+            fresh = document(held.text)
+            completed = [
+                builder.complete(of, end, 20, (), None).plan()
+                for builder, of in zip(builders, (held, fresh), strict=True)
+            ]
+            assert completed[0] == completed[1]
+        edited = [
+            builder.edit(of, start, end, "do it", 20, (), None)
+            for builder, of in zip(builders, (held, fresh), strict=True)
+        ]
+        with contextlib.suppress(Refused):
+            plan, whole = edited[0].plan(), edited[1].plan()
+            assert real.read(plan.prompt) == real.read(whole.prompt)
+            assert plan.draft == whole.draft
+        at = held.length if data.draw(st.booleans()) else len(held.text[:start].encode("utf-16-le")) // 2
+        inserted = TextEdit(at, at, data.draw(CODE))
+        held.change(Change("file:///a", version - 1, version, [inserted]), Limits())
+
+
+class Counting(Whole):
+    """Counts the characters that a tokenizer is given."""
+
+    def __init__(self, tokenizer) -> None:
+        super().__init__(tokenizer)
+        self.word_ends = tokenizer.word_ends
+        self.encoded = 0
+
+    def encode(self, text: str) -> list[int]:
+        self.encoded += len(text)
+        return self._tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("fill", [None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))])
+def test_a_key_in_a_large_file_costs_a_few_hundred_characters(real, edit_records, fill):
+    """However long the text, and the layout says so beforehand."""
+    text = "".join(record.context + record.before for record in edit_records) * 4
+    counting = Counting(real.builder._tokenizer)
+    builder = PromptBuilder(counting, CONTEXT, fill)
+    held = document(text)
+    at = len(text) // 2
+    first = builder.complete(held, at, 100, (), None)
+    assert first.chars > 4000
+    first.plan()
+    costs = []
+    for key, typed in enumerate("value = compute(other, 2)\n" * 4):
+        held.change(Change("file:///a", key + 1, key + 2, [TextEdit(at + key, at + key, typed)]), Limits())
+        counting.encoded = 0
+        layout = builder.complete(held, at + key + 1, 100, (), None)
+        assert layout.chars < 1000
+        layout.plan()
+        costs.append(counting.encoded)
+    assert sorted(costs)[len(costs) // 2] < 700
+
+
 # What a plan costs ---------------------------------------------------------------------------------------------
 
 
@@ -394,7 +643,7 @@ def test_a_layout_keeps_its_version_of_the_text():
 
 
 def test_a_layout_says_how_much_there_is_to_tokenise():
-    """At least what its plan then tokenises, for ordinary text."""
+    """What its plan then tokenises, but for the lines around an edit's code."""
     text = "def f(x):\n    return x + 1\n" * 2000
     for layout in (
         lambda builder: builder.complete(document(text), 30_000, 100, (), "x" * 300),
@@ -405,4 +654,19 @@ def test_a_layout_says_how_much_there_is_to_tokenise():
         made = layout(PromptBuilder(tokens, 40_000))
         tokens.encoded = 0
         made.plan()
-        assert tokens.encoded - 20 <= made.chars <= 1.2 * tokens.encoded
+        assert tokens.encoded - 120 <= made.chars <= 1.2 * tokens.encoded
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [(FillForm("psm", ("P",), ("S",), ("M",)), "‹Pa‹Sb‹M"), (FillForm("spm", ("P", "S"), ("M",)), "‹P‹Sb‹Ma")],
+)
+def test_text_that_is_no_document_is_completed_as_it_stands(form, expected):
+    """Between two texts in the model's order; a model that can't fill in refuses the second."""
+    builder = PromptBuilder(ByteTokenizer(), 100, form)
+    assert "".join(f"‹{chr(-token)}" if token < 0 else chr(token) for token in builder.raw("a", "b")) == expected
+    plain = PromptBuilder(ByteTokenizer(), 100)
+    assert (plain.raw("a\r\n"), plain.raw("")) == (list(b"a\r\n"), [10])
+    with pytest.raises(Refused, match="fill in") as refusal:
+        plain.raw("a", "b")
+    assert refusal.value.code == ErrorCode.INVALID_PARAMETER

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -24,6 +26,7 @@ from warmline.realtime.protocol import (
     Ops,
     Ping,
     ProtocolError,
+    Reason,
     Sampling,
     ServerMessage,
     client_codec,
@@ -171,8 +174,36 @@ def test_the_arrays_are_those_of_the_documentation():
     """The layout is public: a change here breaks clients."""
     encode = client_codec(JSON).encode
     assert encode(Open("file:///a", 1, "python", "x")) == b'[2,"file:///a",1,"python","x"]'
-    assert encode(Edit(1, "a", 2, 3, 4, "x")) == b'[7,1,"a",2,3,4,"x",[512,0.0,1.0,0,0.0,null,[],"auto"],null]'
+    assert (
+        encode(Edit(1, "a", 2, 3, 4, "x")) == b'[7,1,"a",2,3,4,"x",[512,0.0,1.0,0,0.0,null,[],"auto"],null,null,""]'
+    )
     assert server_codec(JSON).encode(Ops(3, [4, -5, "x"])) == b'[4,3,[4,-5,"x"]]'
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("heading", "union"), [("Client to server", ClientMessage), ("Server to client", ServerMessage)]
+)
+def test_the_page_has_every_message(heading, union):
+    """With its name, its tag and as many fields as it has; those with a default are marked in what clients send."""
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| `\[(\d.*)\]` \|$", section, re.MULTILINE))
+    kinds = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in get_args(union)}
+    assert sorted(rows) == sorted(kinds)
+    for name, kind in kinds.items():
+        tag, *fields = re.sub(r"\[(\[.*?\]|[^\]])*\]", "list", rows[name]).split(", ")
+        assert int(tag) == kind.__struct_config__.tag
+        assert len(fields) == len(kind.__struct_fields__), name
+        if union is ClientMessage:
+            assert sum(field.endswith("?") for field in fields) == len(kind.__struct_defaults__), name
+
+
+def test_the_page_has_every_error_code_and_reason():
+    """Each in a table."""
+    names = set(re.findall(r"`(\w+)`", "".join(line for line in PAGE.splitlines() if line.startswith("| "))))
+    assert {*ErrorCode, *get_args(Reason)} - {"error"} <= names
 
 
 @pytest.mark.parametrize("length", [1, 31, 100, 110])

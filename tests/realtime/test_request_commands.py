@@ -70,6 +70,16 @@ async def test_a_completion_goes_to_stdout_as_it_is(service, engine, file, capsy
     assert engine.requests[0].sampling.max_tokens == 5
 
 
+async def test_into_a_pipe_the_hops_are_shown_on_request(service, engine, file, capsys) -> None:
+    """On stderr, so that the text stays the text."""
+    engine.scripts.append(["pass"])
+    await complete(service, file, 1, 4, {}, timing=True)
+    out, err = capsys.readouterr()
+    assert out == "pass"
+    assert all(hop in err for hop in ("client.queue", "net.up", "engine.step", "net.down", "end to end"))
+    assert "warmed ahead" in err
+
+
 async def test_a_completion_on_a_terminal_shows_where_the_time_went(service, engine, file, terminal, capsys) -> None:
     """Control characters become visible, and the hops follow."""
     engine.scripts.append(["a\x1b[31mb"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime.generation import CompletionOutput, EditOutput
+from warmline.realtime.outputs import CompletionOutput, EditOutput
 from warmline.realtime.prompts import PromptPlan
 from warmline.realtime.protocol import Delta
+from warmline.realtime.steering import divide
 
 
 def plan(*, final_newline: bool, newline: str = "\n", fence: str = "```") -> PromptPlan:
@@ -19,7 +20,7 @@ def run(apply_operations):
     """Let a model say pieces of text; returns what the range becomes."""
 
     def run(output: EditOutput, original: str, pieces: list[str], completed: bool = True) -> str:
-        frames = [output.feed(piece) for piece in pieces] + [output.finish(completed)]
+        frames = [output.begin(), *[output.feed(piece) for piece in pieces], output.finish(completed)]
         assert all(frame.operations for frame in frames if frame is not None)
         operations = [operation for frame in frames if frame is not None for operation in frame.operations]
         return apply_operations(original, operations)
@@ -97,3 +98,40 @@ def test_completions_get_the_documents_line_ends():
     assert output.feed("a\nb") == Delta(3, "a\r\nb")
     assert output.finish(completed=True) is None
     assert CompletionOutput(3, "\n").feed("a\nb") == Delta(3, "a\nb")
+
+
+def test_a_completion_can_begin_with_what_was_generated_before():
+    """That is its first text, as it is."""
+    assert CompletionOutput(3, "\r\n", "a\r\nb").begin() == Delta(3, "a\r\nb")
+    assert CompletionOutput(3, "\n").begin() is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "said", "result"),
+    [
+        ("a\n", "c", "a\nc\n"),
+        ("a\nc", "d", "a\ncd\n"),
+        ("a\nc", "", "a\nc\n"),
+        ("a\n", "```", "a\n"),  # behind a line, the closing fence may come at once
+        ("a\nx = ", "```", "a\nx = ```\n"),  # within one, it is text
+    ],
+)
+def test_operations_say_the_accepted_text_too(run, accepted, said, result):
+    """All of them turn the range into that text and what the model said after it."""
+    output = EditOutput(0, plan(final_newline=True), "a\nb\n", accepted=accepted)
+    assert run(output, "a\nb\n", list(said)) == result
+
+
+@given(st.text(st.sampled_from("ab\n")), st.text(st.sampled_from("ab\n")), st.data())
+def test_what_operations_said_before_is_not_said_again(run, apply_operations, original, said, data):
+    """However many operations came before: those and the ones over the rest turn the range into the whole text."""
+    first = EditOutput(0, plan(final_newline=False), original)
+    frames = [first.feed(said), first.finish(completed=True)]
+    operations = [operation for frame in frames if frame is not None for operation in frame.operations]
+    kept = operations[: data.draw(st.integers(0, len(operations)))]
+    made, left = divide(original, kept)
+    assert said.startswith(made)
+    second = EditOutput(0, plan(final_newline=False), left, before=made)
+    frames = [second.begin(), second.feed(said[len(made) :]), second.finish(completed=True)]
+    again = [operation for frame in frames if frame is not None for operation in frame.operations]
+    assert apply_operations(original, kept + again) == said

@@ -1,0 +1,152 @@
+"""A completion, which may go on with what was generated for the one before, or with the prompt computed for it.
+
+Keys may come faster than a prompt is computed. If each cancelled the request before, none would ever get to its
+first token. So a superseded completion that is still at its prompt stays in the engine until that is done, if the new
+prompt begins like it, and then as long as its text may turn out to be what is being typed. Then the newest request
+goes on with that text, or takes its place with little left to compute. Those in between never reach the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from warmline.engine import GenerationRequest, SequenceEvent, pack_tokens
+
+from .generation import EngineSequence, Generation, Surroundings
+from .outputs import CompletionOutput, Output
+from .prompts import PromptPlan
+from .protocol import Applied, Complete, Continued, Delta, Ops, Reason, TextEdit
+from .supersede import Suggestion
+from .tracing import Trace, clock
+
+_TOKEN_BYTES: Final = len(pack_tokens([0]))
+_LOST_TOKENS: Final = 32
+"""How many of a prompt's last tokens a newer one may have no use for; a prompt of no more isn't worth waiting for."""
+
+
+class CompletionRequest(Generation):
+    """One `Complete`."""
+
+    kind = "complete"
+
+    def __init__(self, message: Complete, stream: int, trace: Trace, surroundings: Surroundings) -> None:
+        super().__init__(message, stream, message.document, trace, surroundings)
+        self._message = message
+        self._newline = "\n"
+        self._suggestion = Suggestion(message)
+        self._before: CompletionRequest | None = None  # whose prompt this one waits for
+        self._next: CompletionRequest | None = None  # which waits for the prompt of this one
+        self._waiting: tuple[GenerationRequest, Output] | None = None
+
+    def make(self, plan: PromptPlan) -> tuple[GenerationRequest, CompletionOutput]:
+        """What the engine gets, and what its text becomes."""
+        self._newline = plan.newline
+        return self._sequence(plan, self._message.sampling.max_tokens), CompletionOutput(self.stream, plan.newline)
+
+    def changed(self, edits: Sequence[TextEdit], applied: Applied | None) -> bool:
+        self._suggestion.changed(edits)
+        return False
+
+    def replaced(self) -> None:
+        self._suggestion.replaced()
+
+    def rest_for(self, message: Complete) -> str | None:
+        """What was generated already of another request's text; None if that has to start afresh."""
+        return self._suggestion.rest(message) if self.stopping is None else None
+
+    def go_on_with(self, other: CompletionRequest, rest: str) -> None:
+        """Take over another completion, which ends as superseded; ``rest`` is what it has generated for this one."""
+        self._newline = other._newline
+        self._suggestion = Suggestion(self._message, other._suggestion)
+        self._surroundings.service.metrics.continued.inc()
+        continued = Continued(other.request, other._message.version, self._message.version)
+        self._take_over(other, continued, CompletionOutput(self.stream, self._newline, rest))
+
+    # Waiting for a prompt --------------------------------------------------------------------------------------
+
+    def supersede(self, others: Sequence[CompletionRequest]) -> None:
+        """End other completions as superseded; the prompt of the newest that is at it may serve this one."""
+        for other in others:
+            serving = other._before or (other if other._may_serve(self) else None)
+            if serving is None or other is not others[-1]:
+                other.stop("superseded")
+                continue
+            self._before, serving._next = serving, self
+            other._before = None
+            if other is serving:
+                other.stopping = "superseded"
+            else:
+                other.stop("superseded")
+
+    def start(self, sequence: GenerationRequest, output: Output) -> None:
+        before = self._before
+        if before is not None and before._next is self and before._is_worth_waiting_for(self, sequence.prompt):
+            self._waiting = sequence, output
+        else:
+            self._stop_waiting()
+            super().start(sequence, output)
+
+    def over(self, outcome: Reason) -> None:
+        self._stop_waiting()
+
+    def _may_serve(self, other: CompletionRequest) -> bool:
+        current = self._current
+        if current is None or current.finished is not None:
+            return False
+        return not current.first_event or self._suggestion.may_reach(other._message)
+
+    def _is_worth_waiting_for(self, other: CompletionRequest, prompt: bytes) -> bool:
+        current = self._current
+        if current is None:
+            return False
+        at_prompt = not current.first_event and _begins_like(prompt, current.prompt)
+        return at_prompt or self._suggestion.may_reach(other._message)
+
+    def _stop_waiting(self) -> None:
+        """This request has no use for the prompt of the one before."""
+        before, self._before = self._before, None
+        if before is not None and before._next is self:
+            before._next = None
+            before._stop_sequences()
+
+    def _on_event(self, sequence: EngineSequence, event: SequenceEvent) -> None:
+        super()._on_event(sequence, event)
+        following = self._next
+        if following is None:
+            return
+        sequence.first_event = sequence.first_event or clock()
+        try:
+            if not self._serve(following, sequence, event):
+                self._next = following._before = None
+                self._stop_sequences()
+                if following._waiting is not None:
+                    following.start(*following._waiting)
+        except Exception:
+            following._break_off()
+
+    def _serve(self, following: CompletionRequest, sequence: EngineSequence, event: SequenceEvent) -> bool:
+        """Hand the text over once it goes beyond what was typed. Returns whether that was done or may still be."""
+        if sequence.finished is not None:
+            return False
+        if event.text:
+            text = event.text if self._newline == "\n" else event.text.replace("\n", self._newline)
+            self._suggestion.generated(text, len(event.tokens) // _TOKEN_BYTES)
+        rest = self._suggestion.rest(following._message)
+        if rest is None:
+            return self._suggestion.may_reach(following._message)
+        self._next = following._before = following._waiting = None
+        following.preparing()  # no prompt is wanted any more
+        following.go_on_with(self, rest)
+        return True
+
+    def _show(self, message: Delta | Ops | None, event: SequenceEvent | None = None) -> None:
+        super()._show(message, event)
+        if event is not None and isinstance(message, Delta):
+            self._suggestion.generated(message.text, len(event.tokens) // _TOKEN_BYTES)
+
+
+def _begins_like(prompt: bytes, other: bytes) -> bool:
+    """Whether a prompt begins with another, but for some tokens at that one's end."""
+    shared = len(other) - _LOST_TOKENS * _TOKEN_BYTES
+    return shared > 0 and prompt.startswith(other[:shared])

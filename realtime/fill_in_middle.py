@@ -1,0 +1,140 @@
+"""How a model is shown the text on both sides of a cursor, if it was trained to fill in what is missing between them.
+
+Such models mark the two sides by tokens of their own. Most were trained with the text before the cursor first (PSM:
+prefix, suffix, middle), some with the text after it first (SPM). SPM keeps typing cheap, as each key then adds to the
+end of the prompt; after a key PSM has the text after the cursor computed again. Having the tokens isn't enough:
+general Qwen models have them and never saw them in training. So models are known by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+Order = Literal["psm", "spm"]
+FillMode = Literal["auto", "psm", "spm", "off"]
+
+
+_TAUGHT_WINDOW: Final = 1024
+
+
+class FillTokenizer(Protocol):
+    """What is needed of a tokenizer to find its marks."""
+
+    def encode_template(self, text: str) -> list[int]:
+        """Tokens of text in which special tokens count."""
+
+
+@dataclass(frozen=True, slots=True)
+class FillForm:
+    """The marks of a prompt, as the texts of their tokens.
+
+    Attributes:
+        order: which side comes first.
+        first: what stands before that side.
+        second: what stands before the other one.
+        end: what stands behind both, before the answer.
+        window: how many tokens of the text before the cursor are shown at most; None: as many as fit.
+    """
+
+    order: Order
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    end: tuple[str, ...] = ()
+    window: int | None = None
+
+    @classmethod
+    def taught(cls, marks: tuple[str, str]) -> FillForm:
+        """The form that an adapter teaches: marks before the text after the cursor, and before the text before it.
+
+        Models with an adapter are small, and trained on short windows.
+        """
+        return cls("spm", (marks[0],), (marks[1],), window=_TAUGHT_WINDOW)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.first + self.second + self.end
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Models that were trained with the same marks.
+
+    Attributes:
+        names: finds them by their names, in lower case.
+        forms: what they were trained with, the one to take by itself first.
+    """
+
+    names: re.Pattern[str]
+    forms: tuple[FillForm, ...]
+
+
+def _psm(prefix: str, suffix: str, middle: str) -> FillForm:
+    return FillForm("psm", (prefix,), (suffix,), (middle,))
+
+
+_PIPES: Final = "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"
+_PLAIN: Final = "<fim_prefix>", "<fim_suffix>", "<fim_middle>"
+_CODE_LLAMA: Final = "\u2581<PRE>", "\u2581<SUF>", "\u2581<MID>"
+_SEED: Final = "<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"
+
+FAMILIES: Final = (
+    _Family(re.compile(r"qwen-?2\.5-?coder|qwen-?3-?coder"), (_psm(*_PIPES),)),
+    _Family(re.compile(r"codegemma"), (_psm(*_PIPES),)),
+    _Family(re.compile(r"granite-(3\.3|4)"), (_psm(*_PIPES),)),
+    # Bavarian et al. (2022), section 4.2: the marks of PSM with an empty prefix, so that both orders learn from each
+    # other. The StarCoder paper follows it.
+    _Family(
+        re.compile(r"starcoder|granite.*code|stable-?code|codeqwen|refact"),
+        (_psm(*_PLAIN), FillForm("spm", _PLAIN[:2], _PLAIN[2:])),
+    ),
+    # Roziere et al. (2023), section 2.3: both orders, each half of the time.
+    _Family(
+        re.compile(r"code-?llama"),
+        (_psm(*_CODE_LLAMA), FillForm("spm", _CODE_LLAMA[:2], _CODE_LLAMA[2:])),
+    ),
+    _Family(
+        re.compile(r"deepseek-?coder"),
+        (FillForm("psm", ("<｜fim▁begin｜>",), ("<｜fim▁hole｜>",), ("<｜fim▁end｜>",)),),
+    ),
+    _Family(re.compile(r"codestral"), (FillForm("spm", ("[SUFFIX]",), ("[PREFIX]",)),)),
+    _Family(re.compile(r"seed-?coder"), (FillForm("spm", _SEED[1:2], _SEED[:1], _SEED[2:]),)),
+    _Family(re.compile(r"mellum"), (FillForm("spm", _PLAIN[1:2], _PLAIN[:1], _PLAIN[2:]),)),
+)
+"""The models known to fill in, by what their papers and cards say."""
+
+
+def choose_form(
+    mode: FillMode, model: str, tokenizer: FillTokenizer, taught: tuple[str, str] | None = None
+) -> FillForm | None:
+    """How to show a model both sides of the cursor; None: it sees only what stands before.
+
+    ``taught`` are the marks that the model's adapter says it learnt; they go first. ``auto`` takes what the model was
+    trained with; ``psm`` and ``spm`` take that order with the marks that the vocabulary has.
+
+    Raises:
+        ValueError: that can't be; the message says what can.
+
+    """
+    if mode == "off":
+        return None
+    forms = [FillForm.taught(taught)] if taught is not None else []
+    known = [form for family in FAMILIES if family.names.search(model.lower()) for form in family.forms]
+    forms += [form for form in known if _has(tokenizer, form)]
+    if mode == "auto":
+        return forms[0] if forms else None
+    if not known:
+        forms += [form for family in FAMILIES for form in family.forms if _has(tokenizer, form)]
+    for form in forms:
+        if form.order == mode:
+            return form
+    if forms:
+        raise ValueError(f"{model} takes the two sides of the cursor as {forms[0].order} only; use --fim auto")
+    raise ValueError(f"{model} has no tokens for filling in the middle, which --fim {mode} needs; use --fim auto")
+
+
+def _has(tokenizer: FillTokenizer, form: FillForm) -> bool:
+    """Whether each mark is one token."""
+    return all(len(tokenizer.encode_template(mark)) == 1 for mark in form.marks)

@@ -1,0 +1,45 @@
+"""A session tells its warmer what happens, and answers a hint only where it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from warmline.realtime.protocol import Change, Error, ErrorCode, TextEdit, Warm
+
+URI = "file:///a"
+
+
+async def test_a_hint_is_not_answered(client):
+    """For a completion or an edit; it is computed ahead."""
+    assert client.say(Warm(URI, 1, 22), Warm(URI, 1, 0, 22)) == []
+    await client.until(lambda: bool(client.engine.warmed))
+
+
+async def test_typing_warms(client):
+    """Where the next completion will come, but not for what our own operations change."""
+    client.say(Change(URI, 1, 2, [TextEdit(22, 22, "def another_one(values):\n    return ")]))
+    await client.until(lambda: bool(client.engine.warmed))
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        (Warm("file:///b", 1, 0), ErrorCode.UNKNOWN_DOCUMENT),
+        (Warm(URI, 2, 0), ErrorCode.STALE_VERSION),
+        (Warm(URI, 1, 99), ErrorCode.INVALID_RANGE),
+        (Warm(URI, 1, 9, 4), ErrorCode.INVALID_RANGE),
+    ],
+)
+async def test_a_wrong_hint_is_answered(client, message, code):
+    """Without a request, as it has none."""
+    (error,) = client.say(message)
+    assert isinstance(error, Error)
+    assert (error.request, error.code) == (None, code)
+
+
+async def test_a_session_that_ends_leaves_nothing_to_warm(client):
+    """Neither does one that drains."""
+    client.say(Warm(URI, 1, 22))
+    client.session.drain()
+    client.session.close()
+    await client.drained()
+    assert client.engine.warmed == []
