@@ -11,7 +11,8 @@ from typing import Any, Final
 import structlog
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
-from websockets.protocol import State
+from websockets.frames import DATA_OPCODES, Frame, Opcode
+from websockets.protocol import Event, State
 
 from .auth import Authenticator
 from .errors import Refused
@@ -58,6 +59,8 @@ class GatewaySocket(ServerConnection):
         congested: the write buffer is above its high-water mark.
         on_congested: called when it has risen above the mark, and when data arrives while it is above.
         on_drained: called when it has fallen below the low-water mark.
+        on_message: may take the first message of a read at once, while none is queued; returns whether it did. The
+            queue and a task's turn would take as long as much of the request's way through here.
         salt: the prefix-cache salt of the upgrade's credential; None if it had none.
     """
 
@@ -67,6 +70,10 @@ class GatewaySocket(ServerConnection):
         self.congested = False
         self.on_congested: Callable[[], None] | None = None
         self.on_drained: Callable[[], None] | None = None
+        self.on_message: Callable[[bytes], bool] | None = None
+        self._at_once = False
+        self._queued = 0
+        self._partial = False
         self.salt: str | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -79,9 +86,27 @@ class GatewaySocket(ServerConnection):
 
     def data_received(self, data: bytes) -> None:
         self.received = clock()
+        self._at_once = True
         super().data_received(data)
         if self.congested and self.on_congested is not None:
             self.on_congested()
+
+    def process_event(self, event: Event) -> None:
+        """Called by the library for each frame that its parser made; were it not, all would go through the queue."""
+        if isinstance(event, Frame) and event.opcode in DATA_OPCODES:
+            whole = event.fin and event.opcode is Opcode.BINARY and not self._partial
+            if whole and self._at_once and not self._queued and self.on_message is not None:
+                self._at_once = False
+                if self.protocol.state is State.OPEN and self.on_message(bytes(event.data)):
+                    return
+            self._at_once = False
+            self._partial = not event.fin
+            self._queued += event.fin
+        super().process_event(event)
+
+    def took_from_queue(self) -> None:
+        """A queued message was handled."""
+        self._queued -= 1
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -138,6 +163,7 @@ class Connection:
         self._ended = False
         self._draining = False
         self._paused = False
+        self._in_hand = False
         self._closing: asyncio.Task[None] | None = None
         self._stall: asyncio.TimerHandle | None = None
         self._congested_at = 0
@@ -157,6 +183,7 @@ class Connection:
                 return
             if self._draining:
                 session.drain()
+            self._ws.on_message = self._take_at_once
             handled = busy = 0
             while (message := await self._read()) is not None:
                 parsed = clock()
@@ -248,7 +275,11 @@ class Connection:
         What arrives after that stays unread: the socket's queue fills and stops reading from the network.
         """
         while True:
+            if self._in_hand:
+                self._ws.took_from_queue()
+            self._in_hand = False
             received = await self._ws.recv()
+            self._in_hand = True
             if self._ended:
                 return None
             self._received = self._ws.received
@@ -261,6 +292,23 @@ class Connection:
             if self._session is not None:
                 self._errors_in_row = 0
             return message
+
+    def _take_at_once(self, data: bytes) -> bool:
+        """Handle a message from within the socket's callback. What is none goes the way where errors can wait."""
+        if self._ended or self._session is None or self._codec.text:
+            return False
+        try:
+            message: ClientMessage = self._codec.decode(data)
+        except ProtocolError:
+            return False
+        self._errors_in_row = 0
+        try:
+            self._session.handle(message, self._ws.received, clock())
+        except Exception:
+            logger.exception("connection failed", session=self._name)
+            if self._closing is None:
+                self._closing = asyncio.create_task(self._ws.close(1011, "internal error"))
+        return True
 
     async def _refuse(self, request: int | None, refusal: Refused) -> bool:
         """Answer a frame that is no message. Returns whether the connection goes on."""
@@ -343,7 +391,7 @@ class Connection:
 
     def _end(self) -> None:
         self._ended = True
-        self._ws.on_congested = self._ws.on_drained = None
+        self._ws.on_congested = self._ws.on_drained = self._ws.on_message = None
         self._relax()
         self._write_kept()
         self._outbox.take()

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from .chat_template import render_around_message
@@ -148,24 +149,32 @@ class PromptBuilder:
         room = self._max_tokens - self._kept_for(max_tokens) - len(bos)
         text, newline = document.text, document.newline
         replayed = None if replay is None else lf(replay) if newline == "\r\n" else replay
+        memory, key = document.tokens.prompts, (self, index, room)
+
+        def planned(prompt: list[int]) -> PromptPlan:
+            return PromptPlan(
+                prompt=prompt,
+                stop=tuple(map(lf, stop)),
+                newline=newline,
+                replay=None if replayed is None else self._tokenizer.encode(replayed),
+            )
+
+        known = memory.get(key)
+        if known is not None:
+            return Layout(len(replay or ""), partial(planned, known))
         after = self._after(text, index)
         earliest = max(index - MAX_CHARS_PER_TOKEN * room, 0)
         view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
         window = Window(view, text, index)
 
         def plan() -> PromptPlan:
-            encode = self._tokenizer.encode
             shown = view.encode(after) if after[0] < after[1] else []
             if shown and len(shown) < room // 2:
                 prompt = self._filled_in(window, room, shown)
             else:
-                prompt = window.tokens(room) or encode("\n")
-            return PromptPlan(
-                prompt=bos + prompt,
-                stop=tuple(map(lf, stop)),
-                newline=newline,
-                replay=None if replayed is None else encode(replayed),
-            )
+                prompt = window.tokens(room) or self._tokenizer.encode("\n")
+            memory.put(key, bos + prompt)
+            return planned(bos + prompt)
 
         most = room if after[0] == after[1] else min(room, self._most_before)
         return Layout(window.pending(most) + view.pending(*after) + len(replay or ""), plan)

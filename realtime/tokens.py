@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Final, Protocol
@@ -22,6 +22,9 @@ PIECE_CHARS: Final = 128
 """What a piece has at least, if its text has the words. It takes less than a tenth of a millisecond to tokenise."""
 _LONGEST: Final = 3 * PIECE_CHARS // 2
 """What is not worth another cut."""
+
+_PROMPTS: Final = 4
+"""How many prompts of a text are remembered."""
 
 Span = tuple[int, int]
 """String indices [start, end)."""
@@ -46,9 +49,12 @@ class DocumentTokens:
 
     It doesn't hold the text. Everything here runs on the event loop and costs little; what tokenises is the
     `TokenView` that it gives, in whatever thread.
+
+    Attributes:
+        prompts: the newest prompts made of the text as it is, so that one that was computed ahead is not made again.
     """
 
-    __slots__ = ("_densities", "_pieces", "_starts", "_tokenizer")
+    __slots__ = ("_densities", "_pieces", "_starts", "_tokenizer", "prompts")
 
     def __init__(self, length: int) -> None:
         """Begin with a text of so many characters."""
@@ -56,6 +62,7 @@ class DocumentTokens:
         self._starts: list[int] | None = None
         self._tokenizer: WordTokenizer | None = None
         self._densities: dict[str, int] = {}
+        self.prompts = PromptMemory()
 
     def replaced(self, start: int, end: int, length: int) -> None:
         """The string indices [start, end) became ``length`` other characters."""
@@ -73,6 +80,7 @@ class DocumentTokens:
                 size += self._pieces[first].length
         self._pieces[first:last] = [_Piece(size)]
         self._starts = None
+        self.prompts = PromptMemory()
 
     def view(self, tokenizer: WordTokenizer, text: str, *spans: Span) -> TokenView:
         """The tokens of some parts of the text, which must be the document's newest."""
@@ -129,6 +137,23 @@ class DocumentTokens:
             begin = found.end()
         rest = finish - begin
         yield _Piece(rest, text[begin:finish] if begin < end and rest <= _LONGEST else None)
+
+
+class PromptMemory:
+    """The tokens of some prompts of one text, by what made them. Threads may use it at once."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, list[int]] = {}
+
+    def get(self, key: Hashable) -> list[int] | None:
+        """A prompt's tokens, which are not to be changed; None if they aren't remembered."""
+        return self._known.get(key)
+
+    def put(self, key: Hashable, tokens: list[int]) -> None:
+        """Remember a prompt, and forget older ones."""
+        self._known = {**dict(list(self._known.items())[1 - _PROMPTS :]), key: tokens}
 
 
 class TokenView:

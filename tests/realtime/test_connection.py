@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import random
 import socket
 import struct
 
@@ -38,6 +39,7 @@ from warmline.realtime.protocol import (
     TextEdit,
 )
 from warmline.realtime.session import Session
+from websockets.frames import Frame, Opcode
 
 both = pytest.mark.parametrize("subprotocol", SUBPROTOCOLS)
 URI = "file:///a"
@@ -610,3 +612,44 @@ async def test_a_flood_of_messages_lets_others_through(serve, dial):
     assert isinstance(await other.receive(), Pong)
     for number in range(3000):
         assert (await flood.receive()).sent == number
+
+
+def _frames(payloads: list[bytes], choice: random.Random) -> bytes:
+    """Masked frames of binary messages, some of them in fragments with a WebSocket ping between these."""
+    data = b""
+    for payload in payloads:
+        if choice.random() < 0.3:
+            at = choice.randint(0, len(payload))
+            data += Frame(Opcode.BINARY, payload[:at], fin=False).serialize(mask=True)
+            data += Frame(Opcode.PING, b"x").serialize(mask=True)
+            data += Frame(Opcode.CONT, payload[at:]).serialize(mask=True)
+        else:
+            data += Frame(Opcode.BINARY, payload).serialize(mask=True)
+    return data
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_messages_are_handled_in_order_however_the_network_cuts_them(serve, dial, seed):
+    """Taken at once or from the queue, whole, in fragments, many in a read or a byte at a time."""
+    choice = random.Random(seed)
+    client = await dial(await serve())
+    numbers = list(range(1, 120))
+    data = _frames([client.codec.encode(Ping(number)) for number in numbers], choice)
+    while data:
+        size = choice.choice((1, 3, 17, 200, 2000))
+        client.connection.transport.write(data[:size])
+        data = data[size:]
+        if choice.random() < 0.5:
+            await asyncio.sleep(0)
+    assert [(await client.until(Pong)).sent for _ in numbers] == numbers
+
+
+async def test_a_bad_message_between_good_ones_is_answered_in_its_turn(serve, dial):
+    """What can't be decoded is refused after what came before it, and the session goes on."""
+    client = await dial(await serve())
+    for number in (1, 2):
+        await client.send(Ping(number))
+        await client.raw(b"\xc1")
+    await client.send(Ping(3))
+    answers = [await client.receive() for _ in range(5)]
+    assert [getattr(answer, "sent", "error") for answer in answers] == [1, "error", 2, "error", 3]

@@ -596,6 +596,26 @@ def test_a_key_in_a_large_file_costs_a_few_hundred_characters(real, edit_records
     assert sorted(costs)[len(costs) // 2] < 700
 
 
+@pytest.mark.parametrize("fill", [None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))])
+def test_a_completion_that_was_warmed_is_not_tokenised_again(real, fill):
+    """Its prompt is remembered until the text changes, and is then that of the new text."""
+    counting = Counting(real.builder._tokenizer)
+    builder = PromptBuilder(counting, CONTEXT, fill)
+    held = document("def f(a):\n    return a\n\n\nprint(f(1))\n")
+    warmed = builder.warm_complete(held, 24).plan().prompt
+    counting.encoded = 0
+    layout = builder.complete(held, 24, 100, (), None)
+    assert (layout.chars, layout.plan().prompt, counting.encoded) == (0, warmed, 0)
+    assert builder.complete(held, 23, 100, (), None).plan().prompt != warmed
+    held.change(Change("file:///a", 1, 2, [TextEdit(0, 3, "async def")]), Limits())
+    changed = builder.complete(held, 24, 100, (), None).plan().prompt
+    assert (
+        changed
+        == PromptBuilder(counting, CONTEXT, fill).complete(document(held.text), 24, 100, (), None).plan().prompt
+    )
+    assert changed != warmed
+
+
 # What a plan costs ---------------------------------------------------------------------------------------------
 
 
