@@ -8,10 +8,10 @@ from .sequence import Sequence
 
 
 class Warming:
-    """Warm requests, computed into the prefix cache a chunk at a time, the newest first.
+    """Warm requests, computed into the prefix cache a chunk at a time: the newest at once, then all in turn.
 
-    Newest first because a person's latest keystroke says best what comes next, and mostly needs a block or two;
-    a long prompt of somebody else waits for it, not the other way round. Of more than ``most`` requests the oldest
+    A person's latest keystroke says best what comes next, and mostly needs a block or two, so a newcomer's first chunk
+    goes before a long prompt of somebody else. That one is not starved: each has its turn. Of more than ``most`` requests the oldest
     are dropped. What is given up leaves full blocks in the cache, where they stay until room is needed.
 
     Attributes:
@@ -25,10 +25,12 @@ class Warming:
         self.most = most
         self.sequences: list[Sequence] = []
         self.ended: list[tuple[Sequence, FinishReason]] = []
+        self._turns: list[Sequence] = []  # the last is next
 
     def add(self, sequence: Sequence) -> None:
         """Queue a sequence. One whose blocks are all in the cache ends at once; that counts as using them lately."""
         self.sequences.append(sequence)
+        self._turns.append(sequence)
         self._take_over(sequence)
         if not sequence.remaining:
             self._end(sequence, "stop")
@@ -40,6 +42,7 @@ class Warming:
     def remove(self, sequence: Sequence) -> None:
         """Take a sequence out, whatever it is doing, and free its blocks."""
         self.sequences.remove(sequence)
+        self._turns.remove(sequence)
         self._release(sequence)
 
     def next(self, spare: int) -> tuple[Sequence, int] | None:
@@ -48,8 +51,8 @@ class Warming:
         One that does not fit as a whole, with ``spare`` blocks left over, is dropped rather than begun: it would push
         out what others come back for, to end unfinished.
         """
-        while self.sequences:
-            sequence = self.sequences[-1]
+        while self._turns:
+            sequence = self._turns[-1]
             self._take_over(sequence)
             if not sequence.remaining:
                 self._end(sequence, "stop")
@@ -58,6 +61,7 @@ class Warming:
             assert sequence.table is not None
             if self.cache.has_room(sequence.table, len(sequence.tokens), spare):
                 self.cache.reserve(sequence.table, sequence.computed + rows)
+                self._turns.insert(0, self._turns.pop())
                 return sequence, rows
             self._end(sequence, "cancel")
         return None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import os
-import re
 import sys
 from collections.abc import Coroutine
 from enum import StrEnum
@@ -18,6 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+from .cli_measure import bench_app, eval_app
+from .cli_options import Adapter, ApiKey, Backend, BackendName, CommandFailed, KvMemory, Model, Threads
 
 if TYPE_CHECKING:
     from warmline.client import Parameters
@@ -29,26 +31,11 @@ app = typer.Typer(
     add_completion=False,
 )
 model_app = typer.Typer(help="The models known by name.", rich_markup_mode=None)
-bench_app = typer.Typer(help="Measure this machine.", rich_markup_mode=None)
-eval_app = typer.Typer(help="Measure a model's answers.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 app.add_typer(bench_app, name="bench")
 app.add_typer(eval_app, name="eval")
 
 DEFAULT_URL: Final = "ws://127.0.0.1:8765"
-_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-class CommandFailed(Exception):
-    """A command can't go on; the message is one line that says why and what to do."""
-
-
-class BackendName(StrEnum):
-    """What --backend takes."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    REFERENCE = "reference"
 
 
 class FillName(StrEnum):
@@ -82,30 +69,7 @@ def options(
     """A self-hosted code assistant that has already read your file when you ask."""
 
 
-def parse_size(text: str) -> int:
-    """Bytes of a size such as 512MiB, 1.5G or 1073741824; units are powers of 1,024."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
-    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if size < 1:
-        raise typer.BadParameter(f"{text!r} is no size; write one like 512MiB or 2GiB")
-    return size
-
-
 # Serving -------------------------------------------------------------------------------------------------------
-
-Model = Annotated[
-    str | None, typer.Option(metavar="NAME|PATH", help="A known model, a GGUF file or a folder with safetensors.")
-]
-Adapter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|none",
-        help="A LoRA adapter (safetensors) to merge. [default: the one made for a known model]",
-    ),
-]
-Backend = Annotated[BackendName, typer.Option(help="What computes.")]
-Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads that compute. [default: all cores]")]
-KvMemory = Annotated[int, typer.Option(parser=parse_size, metavar="SIZE", help="Memory for keys and values.")]
 
 
 @app.command()
@@ -190,7 +154,6 @@ def serve(
 # Asking --------------------------------------------------------------------------------------------------------
 
 Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to ask.")]
-ApiKey = Annotated[str | None, typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="Its API key.")]
 MaxTokens = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Where to stop at the latest.")]
 Temperature = Annotated[float, typer.Option(min=0, max=100, help="0 takes the likeliest token each time.")]
 TopP = Annotated[
@@ -352,142 +315,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] =
         raise typer.Exit(1)
 
 
-@bench_app.command("engine")
-def bench_engine(
-    model: Model = None,
-    adapter: Adapter = None,
-    backend: Backend = BackendName.AUTO,
-    threads: Threads = None,
-    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
-    repeats: Annotated[int, typer.Option(min=2, max=1000, help="How often each pass is timed.")] = 15,
-) -> None:
-    """Measure prefill, decode and passes of 1 to 64 tokens."""
-    _check_folder(json)
-    from warmline.engine import EngineError, run_engine_benchmark
-
-    from .engine_setup import engine_options, explained
-    from .interrupts import no_interrupt_lost
-
-    try:
-        with no_interrupt_lost(), explained(model):
-            options = engine_options(model, adapter, backend.value, threads, kv_memory)
-            run_engine_benchmark(options, json, repeats)
-    except EngineError as error:
-        raise CommandFailed(str(error)) from None
-
-
-@bench_app.command("warm")
-def bench_warm(
-    url: Annotated[
-        str | None, typer.Option(envvar="WARMLINE_URL", help="The service to measure. [default: one of its own]")
-    ] = None,
-    api_key: ApiKey = None,
-    model: Model = None,
-    adapter: Adapter = None,
-    threads: Threads = None,
-    edits: Annotated[
-        Path | None,
-        typer.Option(envvar="WARMLINE_EDITS", metavar="FILE", help="Code to type. [default: the project's own]"),
-    ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
-    rounds: Annotated[int, typer.Option(min=2, max=1000, help="How often each request is timed.")] = 7,
-    quick: Annotated[bool, typer.Option("--quick", help="See that it works: a few short measurements.")] = False,
-) -> None:
-    """Measure what it is worth that a prompt was computed before its request: first tokens cold, warm and typing."""
-    _check_folder(json)
-    own = {"--model": model, "--adapter": adapter, "--threads": threads}
-    serve = [text for name, value in own.items() if value is not None for text in (name, str(value))]
-    if url is not None and serve:
-        raise typer.BadParameter("is for a service of the benchmark's own; leave out --url", param_hint=serve[0])
-    from warmline.client import WarmlineError
-
-    from .benchmarks.service import ServiceFailed
-    from .benchmarks.warm import QUICK, Plan, run_warm_benchmark
-    from .benchmarks.warm_texts import TextsMissing
-
-    try:
-        run_warm_benchmark(url, api_key, serve, edits, QUICK if quick else Plan(rounds=rounds), json)
-    except (WarmlineError, ServiceFailed, TextsMissing) as error:
-        raise CommandFailed(str(error)) from None
-
-
-@bench_app.command("transport")
-def bench_transport(
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="See that it works: a few requests of each kind.")] = False,
-) -> None:
-    """Compare the WebSocket with server-sent events over HTTP; a recording takes the engine's place."""
-    _check_folder(json)
-    from warmline.engine import EngineError
-
-    from .benchmarks.transport import MissingPackages, ServerFailed, run_transport_benchmark
-    from .engine_setup import engine_options
-
-    try:
-        tokenizer_of = engine_options(None, "none", "auto", None, 1).model
-        run_transport_benchmark(tokenizer_of, json, quick)
-    except (EngineError, MissingPackages, ServerFailed) as error:
-        raise CommandFailed(str(error)) from None
-
-
-@eval_app.command("edits")
-def eval_edits(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Edits and completions with known answers.")],
-    model: Model = None,
-    adapter: Adapter = None,
-    backend: Backend = BackendName.AUTO,
-    threads: Threads = None,
-    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
-    kind: Annotated[list[str] | None, typer.Option(metavar="K", help="Only this kind; repeatable.")] = None,
-    language: Annotated[list[str] | None, typer.Option(metavar="L", help="Only this language; repeatable.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, chosen at random.")] = None,
-    seed: Annotated[int, typer.Option(help="Of that choice.")] = 0,
-    likelihood: Annotated[
-        bool, typer.Option("--likelihood/--no-likelihood", help="How likely the right answers are to the model.")
-    ] = True,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=64, help="Records that run at once; speed is measured with 1.")
-    ] = 1,
-    plain: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Run N of them without speculation, too, and compare.")
-    ] = 0,
-    failures: Annotated[int, typer.Option(min=0, metavar="N", help="Show N that aren't exact.")] = 0,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything here, too.")] = None,
-) -> None:
-    """Run a model over edits with known answers, and say how many it gets right, how likely they are and how fast."""
-    if plain and concurrency > 1:
-        raise typer.BadParameter("compares requests that run alone; leave out --concurrency", param_hint="--plain")
-    _check_folder(json)
-    from .evaluation.records import RecordError, choose, read_records
-
-    try:
-        records = choose(read_records(file), kinds=kind or (), languages=language or (), limit=limit, seed=seed)
-    except RecordError as error:
-        raise CommandFailed(str(error)) from None
-    from warmline.engine import EngineError
-
-    from .engine_setup import engine_options, explained
-    from .evaluation.command import What, evaluate
-
-    what = What(likelihood, concurrency, plain, failures, json)
-    try:
-        with explained(model):
-            options = engine_options(model, adapter, backend.value, threads, kv_memory)
-            about = {"file": str(file), "seed": seed, "adapter": options.adapter}
-            complete = evaluate(options, records, what, about)
-    except EngineError as error:
-        raise CommandFailed(str(error)) from None
-    if not complete:
-        raise typer.Exit(130)
-
-
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def _check_folder(file: Path | None) -> None:
-    if file is not None and not file.resolve().parent.is_dir():
-        raise CommandFailed(f"there is no folder {file.resolve().parent} to write {file.name} to")
 
 
 def _say(text: str) -> None:

@@ -60,6 +60,7 @@ def run_end_to_end_benchmark(
 
     Raises:
         EngineError, ServiceFailed: the model can't be run.
+        WarmlineError: the service failed.
 
     """
     report = asyncio.run(measure(options, serve, records, rounds))
@@ -86,7 +87,9 @@ async def measure(
             through.append([])
             async with connect(url, token=key) as session:
                 for index, (record, plan) in enumerate(planned):
-                    alone[-1].append(_replay_alone(engine, plan, number * len(planned) + index, key))
+                    # Beside the loop, which answers the socket's keep-alive meanwhile.
+                    run = await asyncio.to_thread(_replay_alone, engine, plan, number * len(planned) + index, key)
+                    alone[-1].append(run)
                     through[-1].append(await _replay_through(session, record))
     sides = {"engine": [_rates(runs) for runs in alone], "end_to_end": [_rates(runs) for runs in through]}
     return {

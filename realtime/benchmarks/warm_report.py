@@ -54,7 +54,7 @@ def _name(row: dict[str, Any]) -> str:
 
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as tables."""
-    console = Console()
+    console = Console(width=max(Console().width, 110))
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     machine, service = report["machine"], report["service"]

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-_PROJECT_EDITS: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "edits.jsonl"
+PROJECT_EDITS: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "edits.jsonl"
 
 
 class TextsMissing(Exception):
@@ -55,7 +55,7 @@ def read_sources(file: Path | None) -> list[SourceText]:
         TextsMissing: it can't be read, or holds none.
 
     """
-    path = file or _PROJECT_EDITS
+    path = file or PROJECT_EDITS
     try:
         lines = path.read_bytes().splitlines()
         records = [msgspec.json.decode(line, type=_Record) for line in lines if line.strip()]

@@ -118,11 +118,24 @@ def test_the_newest_goes_first(engine):
     """A later warm request overtakes an earlier one between its chunks; both end."""
     engine.warm(warm(1, letters(130)))
     engine.step()
-    engine.warm(warm(2, letters(40, start=9)))
+    engine.warm(warm(2, letters(32, start=9)))
     order = []
     while engine.has_work:
         order += [event.id for event in engine.step()]
     assert order == [2, 1]
+
+
+def test_a_long_prompt_has_its_turn_while_others_keep_coming(engine):
+    """A session that always has another warm request under way doesn't keep a longer one from its end."""
+    engine.warm(warm(1, letters(160)))
+    ended: set[int] = set()
+    newest = 1
+    while 1 not in ended:
+        if newest in ended or newest == 1:
+            newest += 1
+            engine.warm(warm(newest, letters(96, start=newest)))
+        ended |= {event.id for event in engine.step()}
+        assert newest < 20
 
 
 def test_a_request_takes_the_pass_from_warm_work(engine):

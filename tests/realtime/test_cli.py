@@ -15,7 +15,8 @@ import pytest
 import typer
 from warmline.engine import CATALOG, DEFAULT_MODEL
 from warmline.realtime import request_commands
-from warmline.realtime.cli import parse_size, run
+from warmline.realtime.cli import run
+from warmline.realtime.cli_options import parse_size
 from warmline.realtime.doctor import Finding
 
 
