@@ -41,9 +41,8 @@ class connect:
         client: what to call this program in the server's log.
         open_timeout: seconds until the session must stand.
         ping_interval: seconds between keep-alive pings; an unanswered one ends the session after as long again.
-        transport: ``picows`` (the extra ``warmline[fast]``) takes messages straight from the socket's callback, which
-            costs a fraction of what ``websockets`` does; ``auto`` takes it where it is installed. The session is the
-            same. Through a proxy that the environment names it is always ``websockets``, which asks the operating
+        transport: ``picows`` (the extra ``warmline[fast]``) or ``websockets``; ``auto`` takes the first where it is
+            installed, whose round trips are somewhat shorter. The session is the same. Through a proxy that the environment names it is always ``websockets``, which asks the operating
             system which proxy is meant for which host and knows their kinds.
 
     Raises:

@@ -11,8 +11,8 @@ from typing import Final
 
 from .prompts import Layout, PromptPlan
 
-LONG_PLAN_CHARS: Final = 8000
-"""Characters that take 2 to 5 ms to tokenise. More are not tokenised on the event loop."""
+LONG_PLAN_CHARS: Final = 4000
+"""Characters that take 1 to 5 ms to tokenise. More are not tokenised on the event loop."""
 _THREADS: Final = 2
 
 Planned = Callable[[Callable[[], PromptPlan]], None]

@@ -128,7 +128,13 @@ class Requests:
         if self.draining:
             raise Refused(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; connect again", retryable=True)
         going = sum(running.stopping is None for running in self._running.values()) - ending
-        if going >= limit or not self._free_streams:
+        if not self._free_streams:
+            raise Refused(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"{MAX_STREAMS} requests have not ended yet, though some were superseded or cancelled; wait for one",
+                retryable=True,
+            )
+        if going >= limit:
             raise Refused(
                 ErrorCode.TOO_MANY_REQUESTS,
                 f"{limit} requests are running; wait for one to end or cancel it",
@@ -227,8 +233,9 @@ class Requests:
         return any(ours)
 
     def knows(self, request: int) -> bool:
-        """Whether a request ran and has ended, as far as is remembered."""
-        return request in self._ended
+        """Whether a request ran and has ended or is about to, as far as is remembered."""
+        running = self._running.get(request)
+        return request in self._ended or (running is not None and running.stopping is not None)
 
     def replaced(self, document: str) -> None:
         """A document was opened again, with another text."""

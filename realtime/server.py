@@ -99,7 +99,7 @@ class GatewayServer:
     """
 
     def __init__(self, engine: EngineHandle, tokenizer: ChatTokenizer, config: ServerConfig) -> None:
-        self._auth = _check_door(config)
+        self._auth = _check_access(config)
         self.model = engine.model
         self._engine = engine
         self._config = config
@@ -329,7 +329,7 @@ def check_address(config: ServerConfig) -> None:
         ServerError: it can't, or it would let strangers in.
 
     """
-    _check_door(config)
+    _check_access(config)
     if config.http_port and config.http_port == config.port:
         raise ServerError(f"--port and --http-port are both {config.port}: choose two")
     _check_free(config.host, config.port, "--port")
@@ -350,7 +350,7 @@ def _check_free(host: str, port: int, option: str) -> None:
         raise ServerError(_explain(error, host, port, option)) from None
 
 
-def _check_door(config: ServerConfig) -> Authenticator:
+def _check_access(config: ServerConfig) -> Authenticator:
     try:
         auth = Authenticator(config.api_keys)
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -36,6 +37,10 @@ async def running_service(*arguments: str) -> AsyncIterator[str]:
         env=environment,
         start_new_session=True,  # Ctrl-C is for us, who then end it
     )
+    ended_by = asyncio.current_task()
+    assert ended_by is not None
+    with contextlib.suppress(NotImplementedError, RuntimeError):  # elsewhere than in the main thread
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended_by.cancel)  # or it would go on alone
     said: deque[str] = deque(maxlen=_LINES_KEPT)
     assert process.stderr is not None
     drain = None

@@ -32,7 +32,7 @@ PEERS = {
 
 def test_everything_is_measured_and_printed(default_model, tmp_path, capsys, monkeypatch):
     """All peers on one core and two, bytes, ratios, and each hop's own delay; tables and the file say the same."""
-    monkeypatch.setattr(runner_module, "Console", lambda: Console(width=200))
+    monkeypatch.setattr(runner_module, "Console", lambda **_: Console(width=200))
     file = tmp_path / "transport.json"
     run_transport_benchmark(str(default_model), file, quick=True)
     report = json.loads(file.read_text())

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from warmline.realtime.protocol import Applied, Cancel, Change, Close, Edit, Open, Ops, TextEdit
+from warmline.realtime.protocol import Applied, Cancel, Change, Close, Edit, Interrupt, Open, Ops, TextEdit
 from warmline.realtime.tracing import HOPS
 
 URI = "file:///a"
@@ -93,6 +93,15 @@ async def test_our_own_operations_are_never_taken_for_a_persons(client):
     assert client.reasons() == {1: "stop"}
     assert client.metric('warmline_changes_total{source="applied"}') == 1
     assert client.metric('warmline_changes_total{source="person"}') == 1
+
+
+async def test_operations_applied_while_their_edit_is_ending_are_ours(client):
+    """After an interrupt, before the engine has said that it stopped."""
+    client.say(Interrupt(1), change(10, 11, "5", 1, Applied(1, 4)))
+    assert client.metric('warmline_changes_total{source="applied"}') == 1
+    await client.drained()
+    assert client.reasons() == {1: "interrupted"}
+    assert client.engine.warmed == []
 
 
 async def test_what_only_pretends_to_apply_operations_is_a_persons(client):

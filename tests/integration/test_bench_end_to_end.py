@@ -1,0 +1,41 @@
+"""`warmline bench end-to-end` with a tiny model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = (sys.executable, "-m", "warmline.realtime.main", "bench", "end-to-end")
+
+
+def test_both_sides_replay_the_same_edits(tiny_model: Path, tmp_path: Path) -> None:
+    """Their tokens a second and the ratio are printed and written."""
+    figures = tmp_path / "figures.json"
+    ended = subprocess.run(
+        [*COMMAND, "--model", str(tiny_model), "--threads", "1", "--limit", "3", "--rounds", "2"]
+        + ["--json", str(figures)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "engine alone" in ended.stdout
+    report = json.loads(figures.read_text())
+    assert report["records"] + report["left_out"] == 3
+    assert report["records"] >= 1
+    for side in ("engine", "end_to_end"):
+        rounds = report["rounds"][side]
+        assert len(rounds) == 2
+        assert all(rates["decode"] >= rates["whole"] > 0 for rates in rounds)
+    assert set(report["ratios"]) == {"whole", "decode"}
+
+
+def test_a_file_that_is_not_there_is_said_plainly() -> None:
+    """One line names it."""
+    ended = subprocess.run([*COMMAND, "--edits", "/nowhere"], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "/nowhere" in ended.stderr
+    assert "Traceback" not in ended.stderr
