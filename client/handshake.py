@@ -42,8 +42,9 @@ class connect:
         open_timeout: seconds until the session must stand.
         ping_interval: seconds between keep-alive pings; an unanswered one ends the session after as long again.
         transport: ``picows`` (the extra ``warmline[fast]``) or ``websockets``; ``auto`` takes the first where it is
-            installed, whose round trips are somewhat shorter. The session is the same. Through a proxy that the environment names it is always ``websockets``, which asks the operating
-            system which proxy is meant for which host and knows their kinds.
+            installed, whose round trips are somewhat shorter. The session is the same. Through a proxy that the
+            environment names it is always ``websockets``, which asks the operating system which proxy is meant for
+            which host and knows their kinds.
 
     Raises:
         ValueError: the URL, the subprotocol or the transport is none, or ``picows`` is asked for and not installed.

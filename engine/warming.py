@@ -10,9 +10,10 @@ from .sequence import Sequence
 class Warming:
     """Warm requests, computed into the prefix cache a chunk at a time: the newest at once, then all in turn.
 
-    A person's latest keystroke says best what comes next, and mostly needs a block or two, so a newcomer's first chunk
-    goes before a long prompt of somebody else. That one is not starved: each has its turn. Of more than ``most`` requests the oldest
-    are dropped. What is given up leaves full blocks in the cache, where they stay until room is needed.
+    A person's latest keystroke says best what comes next, and mostly needs a block or two, so a newcomer's first
+    chunk goes before a long prompt of somebody else. That one is not starved: each has its turn. Of more than
+    ``most`` requests the oldest are dropped. What is given up leaves full blocks in the cache, where they stay until
+    room is needed.
 
     Attributes:
         sequences: those that have not ended, oldest first. One that was begun holds its blocks.

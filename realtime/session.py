@@ -168,9 +168,9 @@ class Session:
         document = self._document(message.document)
         document.change(message, self._service.limits)
         applied = message.applied
-        ours = self._requests.changed(message.document, message.edits, applied)
-        # What has ended has no tracker: there the client is believed.
-        ours = ours or (applied is not None and self._requests.knows(applied.request))
+        # What has ended, or is about to, is followed no more: there the client is believed.
+        believed = applied is not None and self._requests.knows(applied.request)
+        ours = self._requests.changed(message.document, message.edits, applied) or believed
         if not ours:
             self._warmer.changed(document, message.edits)
         self._service.metrics.change_taken(ours)
