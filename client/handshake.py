@@ -67,7 +67,9 @@ class connect:
         if transport not in _TRANSPORTS:
             raise ValueError(f"transport {transport!r} is none of {', '.join(_TRANSPORTS)}")
         if transport == "picows" and not _has_picows():
-            raise ValueError("picows is not installed; pip install 'warmline[fast]', or leave transport= out")
+            raise ValueError(
+                "picows is not installed (the extra `fast` has it); pip install picows, or leave transport= out"
+            )
         if subprotocol not in SUBPROTOCOLS:
             raise ValueError(f"subprotocol {subprotocol!r} is none of {', '.join(SUBPROTOCOLS)}")
         if token is not None and not (token.isascii() and token.isprintable()):

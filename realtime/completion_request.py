@@ -83,6 +83,7 @@ class CompletionRequest(Generation):
         before = self._before
         if before is not None and before._next is self and before._is_worth_waiting_for(self, sequence.prompt):
             self._waiting = sequence, output
+            self._trace.ready = clock()
         else:
             self._stop_waiting()
             super().start(sequence, output)
@@ -100,8 +101,9 @@ class CompletionRequest(Generation):
         current = self._current
         if current is None:
             return False
-        at_prompt = not current.first_event and _begins_like(prompt, current.prompt)
-        return at_prompt or self._suggestion.may_reach(other._message)
+        if not current.first_event:
+            return _begins_like(prompt, current.prompt)
+        return self._suggestion.may_reach(other._message)
 
     def _stop_waiting(self) -> None:
         """This request has no use for the prompt of the one before."""

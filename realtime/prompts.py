@@ -172,11 +172,11 @@ class PromptBuilder:
             if shown and len(shown) < room // 2:
                 prompt = self._filled_in(window, room, shown)
             else:
-                prompt = window.tokens(room) or self._tokenizer.encode("\n")
+                prompt = window.tokens(min(room, self._most_before)) or self._tokenizer.encode("\n")
             memory.put(key, bos + prompt)
             return planned(bos + prompt)
 
-        most = room if after[0] == after[1] else min(room, self._most_before)
+        most = min(room, self._most_before)
         return Layout(window.pending(most) + view.pending(*after) + len(replay or ""), plan)
 
     def warm_complete(self, document: Document, index: int) -> Layout:

@@ -54,6 +54,7 @@ class Trace:
     Attributes:
         received: its frame arrived.
         parsed: the frame is decoded.
+        ready: its prompt is built, and waits for that of a request before it.
         submitted: its prompt is built and goes to the engine; of several, the last.
         first_sent: its first text was written.
         ended: its last engine event arrived.
@@ -61,11 +62,12 @@ class Trace:
         sent: that was written.
     """
 
-    __slots__ = ("encoded", "ended", "first_sent", "parsed", "received", "sent", "submitted")
+    __slots__ = ("encoded", "ended", "first_sent", "parsed", "ready", "received", "sent", "submitted")
 
     def __init__(self, received: int, parsed: int) -> None:
         self.received = received
         self.parsed = parsed
+        self.ready = 0
         self.submitted = 0
         self.first_sent = 0
         self.ended = 0
@@ -102,6 +104,9 @@ class Trace:
             reach("ipc_out", left)
 
         reach("server_parse", self.parsed)
+        if self.ready:
+            reach("session_prompt", self.ready)
+            reach("engine_queue", self.submitted)
         for stretch in earlier:
             compute(stretch.submitted, stretch.finished, stretch.left)
         compute(self.submitted, finished, self.ended)

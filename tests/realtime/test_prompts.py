@@ -596,6 +596,15 @@ def test_a_key_in_a_large_file_costs_a_few_hundred_characters(real, edit_records
     assert sorted(costs)[len(costs) // 2] < 700
 
 
+@pytest.mark.parametrize("after", ["", "\n\n", ")\n"])
+def test_a_model_taught_on_short_windows_is_shown_one_everywhere(real, edit_records, after):
+    """Also where nothing, or nothing but blanks, comes after the cursor."""
+    before = "".join(record.context + record.before for record in edit_records)
+    builder = PromptBuilder(real.builder._tokenizer, CONTEXT, FillForm.taught(("<jupyter_text>", "<jupyter_code>")))
+    prompt = builder.complete(document(before + after), len(before), 100, (), None).plan().prompt
+    assert 800 < len(prompt) < 1100
+
+
 @pytest.mark.parametrize("fill", [None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))])
 def test_a_completion_that_was_warmed_is_not_tokenised_again(real, fill):
     """Its prompt is remembered until the text changes, and is then that of the new text."""

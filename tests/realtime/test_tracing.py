@@ -43,6 +43,15 @@ def test_a_delay_shows_in_its_own_hop_alone(delays, hop):
         assert getattr(after, name) - getattr(before, name) == (5000 if name == HOPS[hop] else 0)
 
 
+def test_waiting_for_another_prompt_is_queueing_not_prompt_making():
+    """A completion whose prompt is ready, and that waits for the one before it in the engine."""
+    trace, finished = trace_of([1_000_000] * 10)
+    trace.ready = trace.submitted - 400_000
+    timing = trace.timing(finished)
+    assert (timing.session_prompt, timing.engine_queue) == (600, 1400)
+    assert sum(getattr(timing, hop) for hop in HOPS) == timing.sent - timing.received
+
+
 def test_hops_that_were_never_reached_take_no_time():
     """A request that ended before the engine saw it."""
     trace = Trace(10_000, 12_000)

@@ -281,3 +281,16 @@ async def test_nothing_is_left_of_a_prompt_that_nobody_waits_for(client, ending)
     assert client.reasons()[1] == "superseded"
     assert len(client.ends_of(2)) == 1
     assert client.metric("warmline_requests_running") == 0
+
+
+async def test_a_prompt_that_begins_otherwise_is_not_waited_for(client):
+    """Though the text to come may be what is typed: what is computed for the old prompt is of no use to the new one."""
+    client.engine.paused = True
+    client.say(complete(1))
+    await client.until(lambda: len(client.engine.requests) == 1)
+    client.say(typed(1, 4, "s"), complete(2, version=2, position=5))
+    assert client.engine.cancelled == [client.engine.requests[0].id]
+    assert len(client.engine.requests) == 2
+    client.engine.paused = False
+    await client.drained()
+    assert client.reasons() == {1: "superseded", 2: "stop"}

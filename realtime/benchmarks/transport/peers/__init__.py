@@ -19,7 +19,9 @@ def all_peers() -> list[Peer]:
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise MissingPackages(f"{', '.join(missing)} not installed: pip install 'warmline[bench]'")
+        raise MissingPackages(
+            f"{', '.join(missing)} not installed; in a clone of Warmline: .venv/bin/pip install -e '.[bench]'"
+        )
     from .aiohttp_peer import AiohttpPeer, TunedPeer
     from .bare_peer import BarePeer
     from .httpx_peer import HttpxPeer
