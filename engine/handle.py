@@ -16,10 +16,12 @@ class EngineHandle(ABC):
     Attributes:
         model: what the engine runs; set once `start` has returned.
         stats: the newest counters and gauges.
+        starts: how often it has come up; with each its cache is empty again.
     """
 
     model: ModelInfo
     stats: EngineStats
+    starts: int = 0
 
     @abstractmethod
     async def start(self) -> None:

@@ -159,6 +159,7 @@ class LocalEngine(EngineHandle):
             await process.end()
             raise EngineError("the engine was closed while it started")
         self._process = process
+        self.starts += 1
 
     def _on_step(self, output: StepOutput) -> None:
         self.stats = output.stats

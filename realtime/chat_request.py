@@ -30,6 +30,10 @@ class ChatRequest(Generation):
         """What the engine gets, and what its text becomes."""
         return self._sequence(plan, self._sampling.max_tokens), CompletionOutput(self.stream, plan.newline)
 
+    def stop(self, reason: Reason, operations: int | None = None) -> None:
+        # Of a turn without a prompt there is nothing to keep.
+        super().stop("cancel" if reason == "interrupted" and not self._turn.begun else reason, operations)
+
     def heard(self, event: SequenceEvent) -> None:
         self._turn.feed(event)
 

@@ -104,6 +104,11 @@ class ChatTurn:
         self._reply = bytearray()
         self._ended = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether its prompt is made, so that it can stay in the conversation."""
+        return bool(self._prompt)
+
     def feed(self, event: SequenceEvent) -> None:
         """Remember what the model said. What a cancelled sequence held back was not said."""
         if event.finished is None or event.finished.reason != "cancel":

@@ -134,7 +134,7 @@ class EditRequest(Generation):
         layout = self._layout(document, joined(instructions), made, left, replay)
 
         def make(plan: PromptPlan) -> tuple[GenerationRequest, EditOutput]:
-            output = EditOutput(self.stream, plan, left, before=made)
+            output = EditOutput(self.stream, plan, left, before=made, whole=self._original)
             return self._sequence(plan, self._tokens_left(plan)), output
 
         ready = make(layout.plan()) if layout.chars <= LONG_PLAN_CHARS else None

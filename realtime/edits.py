@@ -28,7 +28,8 @@ class EditAligner:
 
     Text is fed with ``\\n`` line ends, however it is cut in pieces. A line that is kept keeps the line end that it
     has in the original; an inserted one gets the line end that most lines of the original have (``line_end`` if there
-    is none). Only ``\\n`` and ``\\r\\n`` end a line. Operations count UTF-16 units and never split a character.
+    is none), or of ``whole``, where the original is what is left of that. Only ``\\n`` and ``\\r\\n`` end a line.
+    Operations count UTF-16 units and never split a character.
 
     The two texts are *in step* at the end of a line of new text once an operation has left for it: everything
     written so far is then said by operations, and it is decided where the original goes on. That is so at the end of
@@ -38,11 +39,12 @@ class EditAligner:
     point in step and then the original from there on.
     """
 
-    def __init__(self, original: str, line_end: str = "\n") -> None:
+    def __init__(self, original: str, line_end: str = "\n", *, whole: str | None = None) -> None:
         lines = [match.groups() for match in _LINE.finditer(original) if match.group()]
         self._lines = [content + "\n" if end else content for content, end in lines]
         self._is_crlf = [end == "\r\n" for _, end in lines]
-        crlf, ends = sum(self._is_crlf), sum(bool(end) for _, end in lines)
+        of_range = original if whole is None else whole
+        ends, crlf = of_range.count("\n"), of_range.count("\r\n")
         self._line_end = line_end if not ends else "\r\n" if 2 * crlf > ends else "\n"
         self._line = 0  # of the original, the next that no operation covers
         self._aligner = LineAligner(self._lines)

@@ -55,14 +55,23 @@ class EditOutput:
     The stop string ends the text at the newline before the closing fence. An answer without a line has no such
     newline: it starts with the fence, which is looked for here. So it is where the model goes on behind a line of
     text that was accepted: ``before`` is such text (LF line ends) that operations already say, and ``original`` what
-    they left; ``accepted`` is such text that none says yet.
+    they left of the ``whole`` range; ``accepted`` is such text that none says yet.
     """
 
-    def __init__(self, stream: int, plan: PromptPlan, original: str, *, accepted: str = "", before: str = "") -> None:
+    def __init__(
+        self,
+        stream: int,
+        plan: PromptPlan,
+        original: str,
+        *,
+        accepted: str = "",
+        before: str = "",
+        whole: str | None = None,
+    ) -> None:
         self._stream = stream
         self._fence = plan.fence
         self._final_newline = plan.final_newline
-        self._aligner = EditAligner(original, plan.newline)
+        self._aligner = EditAligner(original, plan.newline, whole=whole)
         self._accepted = accepted
         self._held = HeldText(plan.held)
         given = before + accepted

@@ -127,7 +127,8 @@ class Warmer:
         self._wanted: dict[str, _Work] = {}  # by kind, the newest last
         self._planning: _Work | None = None
         self._running: _Work | None = None
-        self._warm = b""  # the newest prompt that was computed to its end
+        self._warm = b""  # the newest prompt that was computed to its end, by the engine as it was started last
+        self._warm_since = service.engine.starts
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._requests: dict[int, Place] = {}
@@ -276,6 +277,8 @@ class Warmer:
         self._go_on()
 
     def _start(self, work: _Work) -> None:
+        if self._warm_since != self._engine.starts:
+            self._warm, self._warm_since = b"", self._engine.starts
         if work.typed and self._warm.startswith(_full_blocks(work.prompt)):
             self._go_on()  # the key has completed no block
             return

@@ -116,8 +116,12 @@ class CompletionBody(Common, kw_only=True, frozen=True):
     logprobs: int | None = None
 
     def refused(self) -> dict[str, object]:
-        own = {"echo": self.echo, "best_of": None if self.best_of == 1 else self.best_of, "logprobs": self.logprobs}
-        return {**super().refused(), **own}
+        return {
+            **super().refused(),
+            "echo": self.echo,
+            "best_of": None if self.best_of == 1 else self.best_of,
+            "logprobs": self.logprobs is not None,  # 0 asks for those of the chosen tokens
+        }
 
     def text_or_tokens(self) -> str | list[int]:
         """The one prompt."""

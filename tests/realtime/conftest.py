@@ -142,6 +142,11 @@ class ScriptedEngine(EngineHandle):
             self._end(sequence, Finished("error", error_code="engine_unavailable", error=message))
         self.beat = math.inf
 
+    def come_back(self) -> None:
+        """Be started again, with an empty cache."""
+        self.starts += 1
+        self.beat = 0.0
+
     def emit(self, sequence: int, text: str) -> None:
         """Say something out of turn."""
         self._live[sequence](SequenceEvent(sequence, text, pack_tokens([1])))

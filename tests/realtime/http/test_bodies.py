@@ -73,7 +73,7 @@ def test_a_prediction_is_text_or_parts():
     assert chat().draft() == ""
 
 
-@pytest.mark.parametrize("fields", [{"echo": True}, {"best_of": 2}, {"logprobs": 1}, {"n": 3}])
+@pytest.mark.parametrize("fields", [{"echo": True}, {"best_of": 2}, {"logprobs": 1}, {"logprobs": 0}, {"n": 3}])
 def test_what_a_completion_can_not_do_is_refused(fields):
     """Naming the field."""
     with pytest.raises(Problem, match="not supported") as problem:

@@ -154,6 +154,16 @@ async def test_there_are_so_many_requests_for_a_key(serve_http, bare, engine):
     assert (await first.answer()).status == 200
 
 
+async def test_refused_bodies_take_no_room(serve_http, bare):
+    """However many of them a key sends."""
+    client = await bare(await serve_http(limits=Limits(max_requests=2)))
+    for _ in range(4):
+        client.send("/v1/completions", {"prompt": [1 << 40]})
+        assert (await client.answer()).status == 400
+    client.send(CHAT, HELLO)
+    assert (await client.answer()).status == 200
+
+
 # Clients that go, and that don't read --------------------------------------------------------------------------
 
 

@@ -84,3 +84,13 @@ async def test_a_change_of_a_document_does_not_touch_a_turn(client):
     client.say(Chat(1, "c", "Hi", (URI,)), Open(URI, 2, "", "other"))
     await client.drained()
     assert client.reasons() == {1: "stop"}
+
+
+async def test_a_turn_interrupted_before_its_prompt_is_made_is_cancelled(client, tokenizer):
+    """There is nothing of it to keep, and its end says so."""
+    client.say(Chat(1, "c", "remember " + "banana " * 2000), Interrupt(1))
+    await client.drained()
+    assert client.reasons() == {1: "cancel"}
+    client.say(Chat(2, "c", "Again"))
+    await client.drained()
+    assert "banana" not in prompt_of(client, tokenizer, -1)

@@ -175,3 +175,18 @@ async def test_a_conflict_in_the_last_words_ends_it_once(client):
     await client.drained()
     assert len(client.ends_of(1)) == 1
     assert all(frame.operations for frame in client.of(Ops))
+
+
+async def test_an_operation_that_meets_a_persons_text_is_not_sent(make, engine):
+    """It would delete the line before which the person typed."""
+    client = make()
+    client.open(TEXT)
+    engine.default = ["a = 1\n", *[""] * 20, "zzz\n", "c = 3\n", "d = 4\n", "e = 5\n", "f = 6"]
+    client.say(edit(1))
+    await client.until(lambda: client.operations_of(1) == [6])
+    client.say(change(6, 6, "# mine\n"))
+    await client.drained()
+    (done,) = client.ends_of(1)
+    assert (done.reason, done.operations, client.operations_of(1)) == ("conflict", 1, [6])
+    client.session.close()
+    await engine.close()

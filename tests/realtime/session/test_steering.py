@@ -316,3 +316,27 @@ async def test_a_persons_change_and_a_steer_go_together(client, apply_operations
     await client.drained()
     assert client.reasons() == {1: "stop"}
     assert apply_operations(LINES, standing(client, 1)) == "a = 1\nb = 2\nc = 5\nd = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "start"), [("# head\r\nx\n", 8), ("# head\nx\r\ny\n", 7)], ids=["document in CRLF", "range of both"]
+)
+async def test_line_ends_are_those_of_the_whole_range(client, text, start):
+    """Also where what is left of it has others, or none."""
+    client.open(text, version=2)
+
+    def script():
+        yield from ("x\n", "y\n")
+        client.engine.paused = True
+        yield ""
+
+    client.engine.scripts += [script(), ["\n", "NEW\n", "MORE"], ["\n", "NEW\n", "MORE"]]
+    client.say(Edit(1, URI, 2, start, len(text), "do"))
+    await client.until(lambda: client.engine.paused)
+    client.engine.paused = False
+    client.say(Steer(1, "more", 1))
+    client.say(Edit(2, URI, 2, start, len(text), "do\nInstruction: more", accepted="x\n"))
+    await client.drained()
+    steered, fresh = ([step for step in standing(client, number) if isinstance(step, str)] for number in (1, 2))
+    assert "".join(steered) == "".join(fresh)
+    assert "NEW" in "".join(fresh)

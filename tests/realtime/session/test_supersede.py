@@ -284,7 +284,7 @@ async def test_nothing_is_left_of_a_prompt_that_nobody_waits_for(client, ending)
 
 
 async def test_a_prompt_that_begins_otherwise_is_not_waited_for(client):
-    """Though the text to come may be what is typed: what is computed for the old prompt is of no use to the new one."""
+    """Though the text to come may be what is typed: what was computed is of no use to the new prompt."""
     client.engine.paused = True
     client.say(complete(1))
     await client.until(lambda: len(client.engine.requests) == 1)

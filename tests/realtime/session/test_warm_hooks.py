@@ -43,3 +43,15 @@ async def test_a_session_that_ends_leaves_nothing_to_warm(client):
     client.session.close()
     await client.drained()
     assert client.engine.warmed == []
+
+
+async def test_typing_warms_again_after_the_engine_came_back(client):
+    """What was warm is gone with its cache, also for a key that completes no block."""
+    text = "value = 1\n" * 30
+    client.open(text, version=2)
+    client.say(Change(URI, 2, 3, [TextEdit(len(text), len(text), "y")]))
+    await client.until(lambda: len(client.engine.warmed) == 1 and not client.engine.running)
+    client.engine.fail("it died")
+    client.engine.come_back()
+    client.say(Change(URI, 3, 4, [TextEdit(len(text) + 1, len(text) + 1, "z")]))
+    await client.until(lambda: len(client.engine.warmed) == 2)
