@@ -39,7 +39,10 @@ class Result:
 
     @property
     def tokens_per_second(self) -> float:
-        """Output tokens over the end-to-end time, time to first token included."""
+        """Output tokens over the end-to-end time, time to first token included.
+
+        Of a completion that continues another, whose tokens are counted too, it is too high.
+        """
         return self.receipt.output_tokens * 1e6 / max(self.timing.end_to_end, 1)
 
 

@@ -129,6 +129,7 @@ class Generation:
         self._left: list[EngineSequence] = []  # given up for another one
         self._failure: Error | None = None
         self._operations: int | None = None
+        self._continues = False  # with the sequence of another request
 
     # What happens to it ----------------------------------------------------------------------------------------
 
@@ -230,6 +231,7 @@ class Generation:
         other._hand_over(sequence)
         sequence.owner, sequence.output = self, output
         self._current = sequence
+        self._continues = True
         self._trace.submitted = clock()
         self.accept(continued)
         self._show(output.begin())
@@ -336,7 +338,7 @@ class Generation:
         around = self._surroundings
         around.send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
         around.on_end(self)
-        around.service.metrics.request_ended(self.kind, outcome, receipt, timing)
+        around.service.metrics.request_ended(self.kind, outcome, receipt, timing, continues=self._continues)
         logger.debug(
             "request ended",
             **self.names(),

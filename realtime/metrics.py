@@ -95,8 +95,13 @@ class Metrics:
         )
         self.registry.register(_EngineCollector(engine_stats, heartbeat_age))
 
-    def request_ended(self, kind: str, outcome: str, receipt: Receipt, timing: Timing) -> None:
-        """Observe an accepted request."""
+    def request_ended(
+        self, kind: str, outcome: str, receipt: Receipt, timing: Timing, *, continues: bool = False
+    ) -> None:
+        """Observe an accepted request.
+
+        Of one that ``continues`` another's text, the costs count that text, and the times don't: it has no rate.
+        """
         self._requests.labels(kind, outcome).inc()
         self._warmed.inc(receipt.warmed_tokens)
         self._cached.inc(receipt.cached_tokens)
@@ -110,6 +115,8 @@ class Metrics:
         self._whole.of(kind).observe((timing.sent - timing.received) / 1e6)
         for name, hop in self._hops:
             hop.observe(getattr(timing, name) / 1e6)
+        if continues:
+            return
         if receipt.output_tokens > 1:
             self._per_token.of(kind).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
         if timing.first_sent:
