@@ -171,7 +171,7 @@ class ModelInfo(_Array, tag=2, frozen=True):
     kernels: str
     threads: int
     max_sequence_tokens: int  # the smaller of the context and what the KV memory holds
-    fill_marks: tuple[str, str] | None = None  # the tokens before the suffix and before the prefix, if it was taught
+    fill_marks: tuple[str, ...] | None = None  # see `read_fill_marks`; None if it was not taught to fill in
     adapter: str = ""  # its file's name
 
 

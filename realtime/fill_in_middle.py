@@ -35,6 +35,8 @@ class FillForm:
         first: what stands before that side.
         second: what stands before the other one.
         end: what stands behind both, before the answer.
+        near: what stands before the part of the text after the cursor that is near it, if that comes last; before the
+            line of the cursor then ``second`` stands again. See `NearLast`.
         window: how many tokens of the text before the cursor are shown at most; None: as many as fit.
     """
 
@@ -42,20 +44,22 @@ class FillForm:
     first: tuple[str, ...]
     second: tuple[str, ...]
     end: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
     window: int | None = None
 
     @classmethod
-    def taught(cls, marks: tuple[str, str]) -> FillForm:
+    def taught(cls, marks: tuple[str, ...]) -> FillForm:
         """The form that an adapter teaches: marks before the text after the cursor, and before the text before it.
 
-        Models with an adapter are small, and trained on short windows.
+        A third one stands before the text near the cursor. Models with an adapter are small, and trained on short
+        windows.
         """
-        return cls("spm", (marks[0],), (marks[1],), window=_TAUGHT_WINDOW)
+        return cls("spm", (marks[0],), (marks[1],), near=marks[2:], window=_TAUGHT_WINDOW)
 
     @property
     def marks(self) -> tuple[str, ...]:
         """All of them."""
-        return self.first + self.second + self.end
+        return self.first + self.second + self.end + self.near
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ FAMILIES: Final = (
 
 
 def choose_form(
-    mode: FillMode, model: str, tokenizer: FillTokenizer, taught: tuple[str, str] | None = None
+    mode: FillMode, model: str, tokenizer: FillTokenizer, taught: tuple[str, ...] | None = None
 ) -> FillForm | None:
     """How to show a model both sides of the cursor; None: it sees only what stands before.
 

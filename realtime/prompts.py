@@ -32,6 +32,7 @@ from .errors import Refused
 from .fences import lf
 from .fill_in_middle import FillForm
 from .held_text import text_to_hold
+from .near_last import split
 from .protocol import ErrorCode
 from .tokens import Span, WordTokenizer
 from .windows import MAX_CHARS_PER_TOKEN, Window, lines_after
@@ -114,8 +115,10 @@ class PromptBuilder:
         self._max_tokens = max_tokens
         self._fill = fill
         self._fill_marks: list[list[int]] = []
+        self._near_mark: list[int] = []
         self._most_before = max_tokens
         if fill is not None:
+            self._near_mark = [token for mark in fill.near for token in tokenizer.encode_template(mark)]
             self._most_before = fill.window or max_tokens
             marks = fill.first, fill.second, fill.end
             self._fill_marks = [
@@ -147,7 +150,7 @@ class PromptBuilder:
         self._check_replay(replay)
         bos = self._bos()
         room = self._max_tokens - self._kept_for(max_tokens) - len(bos)
-        text, newline = document.text, document.newline
+        newline = document.newline
         replayed = None if replay is None else lf(replay) if newline == "\r\n" else replay
         memory, key = document.tokens.prompts, (self, index, room)
 
@@ -162,22 +165,15 @@ class PromptBuilder:
         known = memory.get(key)
         if known is not None:
             return Layout(len(replay or ""), partial(planned, known))
-        after = self._after(text, index)
-        earliest = max(index - MAX_CHARS_PER_TOKEN * room, 0)
-        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
-        window = Window(view, text, index)
+        shown = self._shown_near_last if self._near_mark else self._shown
+        pending, tokens = shown(document, index, room)
 
         def plan() -> PromptPlan:
-            shown = view.encode(after) if after[0] < after[1] else []
-            if shown and len(shown) < room // 2:
-                prompt = self._filled_in(window, room, shown)
-            else:
-                prompt = window.tokens(min(room, self._most_before)) or self._tokenizer.encode("\n")
-            memory.put(key, bos + prompt)
-            return planned(bos + prompt)
+            prompt = bos + tokens()
+            memory.put(key, prompt)
+            return planned(prompt)
 
-        most = min(room, self._most_before)
-        return Layout(window.pending(most) + view.pending(*after) + len(replay or ""), plan)
+        return Layout(pending + len(replay or ""), plan)
 
     def warm_complete(self, document: Document, index: int) -> Layout:
         """The prompt of a completion at a string index, to be computed before it is asked for.
@@ -196,6 +192,46 @@ class PromptBuilder:
         if not document.text or len(document.text) > 4 * self._most_before:
             return None
         return self.warm_complete(document, len(document.text))
+
+    def _shown(self, document: Document, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
+        """About how many characters of a completion's prompt are to be tokenised, and what makes its tokens."""
+        text = document.text
+        after = self._after(text, index)
+        earliest = max(index - MAX_CHARS_PER_TOKEN * room, 0)
+        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
+        window = Window(view, text, index)
+        most = min(room, self._most_before)
+
+        def tokens() -> list[int]:
+            shown = view.encode(after) if after[0] < after[1] else []
+            if shown and len(shown) < room // 2:
+                return self._filled_in(window, room, shown)
+            return window.tokens(most) or self._tokenizer.encode("\n")
+
+        return window.pending(most) + view.pending(*after), tokens
+
+    def _shown_near_last(self, document: Document, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
+        """The same in the order of `NearLast`. Where room is short, the far part is left out first."""
+        text, parts = document.text, split(document.text, index)
+        earliest = max(parts.line[0] - MAX_CHARS_PER_TOKEN * room, 0)
+        view = document.tokens.view(self._tokenizer, text, (earliest, parts.far[1]))
+        window = Window(view, text, parts.line[0])
+
+        def tokens() -> list[int]:
+            first, second, _ = self._fill_marks
+            far, near, line = (view.encode(span) if span[0] < span[1] else [] for span in parts)
+            marks = len(first) + 2 * len(second) + len(self._near_mark)
+            share = max(room - marks, 0) // 4
+            near, line = near[:share], line[-share:] if share else []
+            if len(far) > share:
+                far = []
+            before = min(room - marks - len(far) - len(near) - len(line), self._most_before)
+            return [
+                *first, *far, *second, *window.tokens(max(before, 0)), *self._near_mark, *near, *second, *line,
+            ]  # fmt: skip
+
+        most = min(room, self._most_before)
+        return window.pending(most) + sum(view.pending(*part) for part in parts), tokens
 
     def _filled_in(self, window: Window, room: int, after: list[int]) -> list[int]:
         """A prompt of both sides of the cursor."""
@@ -235,6 +271,13 @@ class PromptBuilder:
                 ErrorCode.INVALID_PARAMETER, "this model was not taught to fill in; leave out what comes after"
             )
         first, second, end = self._fill_marks
+        if self._near_mark:
+            text = before + after
+            far, near, line = split(text, len(before))
+            return [
+                *self._bos(), *first, *encode(text[slice(*far)]), *second, *encode(text[: line[0]]),
+                *self._near_mark, *encode(text[slice(*near)]), *second, *encode(text[slice(*line)]),
+            ]  # fmt: skip
         sides = (before, after) if self._fill.order == "psm" else (after, before)
         return [*self._bos(), *first, *encode(sides[0]), *second, *encode(sides[1]), *end]
 

@@ -63,22 +63,23 @@ def merge_adapter(config: ModelConfig, weights: ModelWeights, path: Path) -> Non
         target += alpha / rank * (b @ a)
 
 
-def read_fill_marks(path: Path) -> tuple[str, str] | None:
+def read_fill_marks(path: Path) -> tuple[str, ...] | None:
     """The tokens an adapter's metadata names for filling in the middle: before the suffix, and before the prefix.
 
-    The suffix comes first, so that typing only appends to the prompt (SPM order, arXiv 2207.14255).
+    The suffix comes first, so that typing only appends to the prompt (SPM order, arXiv 2207.14255). A third token
+    stands before the part of the suffix that is near the cursor, if that comes last.
 
     Raises:
-        ModelError: the file can't be read, or names something else than two tokens.
+        ModelError: the file can't be read, or names something else than two or three tokens.
 
     """
     marks = _open(path)[0].get("fill_marks")
     if marks is None:
         return None
-    suffix, _, prefix = marks.partition(" ")
-    if not suffix or not prefix or " " in prefix:
-        raise ModelError(f"the adapter {path} has fill_marks {marks!r} instead of two tokens")
-    return suffix, prefix
+    found = tuple(marks.split(" "))
+    if len(found) not in (2, 3) or not all(found):
+        raise ModelError(f"the adapter {path} has fill_marks {marks!r} instead of two or three tokens")
+    return found
 
 
 def _open(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:

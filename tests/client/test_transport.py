@@ -35,7 +35,7 @@ def test_a_transport_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="'udp' is none of auto, websockets, picows"):
         connect("ws://127.0.0.1:1", transport="udp")  # type: ignore[arg-type]
     monkeypatch.setattr(handshake, "_has_picows", lambda: False)
-    with pytest.raises(ValueError, match=r"pip install 'warmline\[fast\]'"):
+    with pytest.raises(ValueError, match="pip install picows"):
         connect("ws://127.0.0.1:1", transport="picows")
 
 

@@ -17,6 +17,10 @@ from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
 
 CONTEXT = 8192
+TAUGHT = [
+    FillForm.taught(("<jupyter_text>", "<jupyter_code>")),
+    FillForm.taught(("<jupyter_text>", "<jupyter_code>", "<jupyter_output>")),
+]
 
 
 class ByteTokenizer:
@@ -504,7 +508,8 @@ def test_all_but_the_instruction_is_warm(real):
 def test_a_completion_is_what_was_warmed_for_it(real, text, data, max_tokens):
     """Any that asks for a usual number of tokens."""
     index = data.draw(st.integers(0, len(text)))
-    for form in (None, FillForm("psm", ("P",), ("S",), ("M",)), FillForm.taught(("S", "P"))):
+    psm = FillForm("psm", ("P",), ("S",), ("M",))
+    for form in (None, psm, FillForm.taught(("S", "P")), FillForm.taught(("S", "P", "N"))):
         builder = PromptBuilder(real.builder._tokenizer, 400, form)
         warm = builder.warm_complete(document(text), index).plan()
         assert warm.prompt == complete(builder, text, index, max_tokens).prompt
@@ -540,7 +545,7 @@ def test_prompts_are_the_same_from_a_document_s_tokens(real, text, data):
     held = document(text * data.draw(st.integers(1, 5)))
     for version in range(2, data.draw(st.integers(3, 6))):
         start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(held.text))] * 2)))
-        for form in (None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))):
+        for form in (None, *TAUGHT):
             builders = PromptBuilder(known, 600, form), PromptBuilder(Whole(known), 600, form)
             fresh = document(held.text)
             completed = [
@@ -574,7 +579,7 @@ class Counting(Whole):
         return self._tokenizer.encode(text)
 
 
-@pytest.mark.parametrize("fill", [None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))])
+@pytest.mark.parametrize("fill", [None, *TAUGHT])
 def test_a_key_in_a_large_file_costs_a_few_hundred_characters(real, edit_records, fill):
     """However long the text, and the layout says so beforehand."""
     text = "".join(record.context + record.before for record in edit_records) * 4
@@ -605,7 +610,41 @@ def test_a_model_taught_on_short_windows_is_shown_one_everywhere(real, edit_reco
     assert 800 < len(prompt) < 1100
 
 
-@pytest.mark.parametrize("fill", [None, FillForm.taught(("<jupyter_text>", "<jupyter_code>"))])
+@given(
+    st.lists(st.text(st.sampled_from("ab é漢🎉\t"), max_size=40), max_size=60).map("\n".join),
+    st.data(),
+    st.integers(8, 400),
+    st.integers(1, 500),
+)
+def test_a_completion_with_what_is_near_last_always_fits(text, data, context, max_tokens):
+    """Whatever the text, the place and the room."""
+    builder = PromptBuilder(ByteTokenizer(), context, FillForm.taught(("S", "P", "N")))
+    index = data.draw(st.integers(0, len(text)))
+    plan = builder.complete(document(text), index, max_tokens, (), None).plan()
+    assert len(plan.prompt) + min(max_tokens, context // 2) <= context + 4  # the marks, where there is no room at all
+
+
+def test_what_is_near_the_cursor_comes_last(real, edit_records):
+    """A closing bracket that an editor adds, or a move within the line, leaves most of a prompt as it was."""
+    text = "".join(record.context + record.before for record in edit_records)[:20_000]
+    builder = PromptBuilder(real.builder._tokenizer, CONTEXT, TAUGHT[1])
+    place = text.index("(", 9000) + 1
+
+    def prompt(text: str, index: int) -> list[int]:
+        return builder.complete(document(text), index, 100, (), None).plan().prompt
+
+    def common(first: list[int], second: list[int]) -> int:
+        return next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+
+    plain = prompt(text, place)
+    closed = prompt(text[:place] + ")" + text[place:], place)
+    moved = prompt(text, place - 3)
+    entered = prompt(text[:place] + "\n" + text[place:], place + 1)
+    assert min(common(plain, other) for other in (closed, moved)) > 0.7 * len(plain)
+    assert common(plain, entered) > 0.2 * len(plain)  # the far part stays
+
+
+@pytest.mark.parametrize("fill", [None, *TAUGHT])
 def test_a_completion_that_was_warmed_is_not_tokenised_again(real, fill):
     """Its prompt is remembered until the text changes, and is then that of the new text."""
     counting = Counting(real.builder._tokenizer)

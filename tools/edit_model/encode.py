@@ -19,9 +19,9 @@ from warmline.realtime.protocol import Open
 from .record import CompletionRecord, EditRecord, Record
 
 END: Final = "<|im_end|>"
-FILL_MARKS: Final = ("<jupyter_text>", "<jupyter_code>")
-"""Tokens of the vocabulary that no prompt of ours has a use for: they stand before the text after the cursor, and
-before the text before it."""
+FILL_MARKS: Final = ("<jupyter_text>", "<jupyter_code>", "<jupyter_output>")
+"""Tokens of the vocabulary that no prompt of ours has a use for: they stand before the text after the cursor, before
+the text before it, and before what of the first is near the cursor."""
 
 LANGUAGE_IDS: Final = {"tsx": "typescriptreact"}
 """What editors call a language, where it isn't its name here."""

@@ -52,7 +52,7 @@ class Lora:
         a, b = self.layers[layer][field]
         return self.scale * (b @ a)
 
-    def save(self, path: Path, fill_marks: tuple[str, str]) -> None:
+    def save(self, path: Path, fill_marks: tuple[str, ...]) -> None:
         """Write an adapter file: int8 rows of A and columns of B, each with its float16 scale.
 
         ``fill_marks`` are the tokens it learns to fill in between, see `PromptBuilder`.

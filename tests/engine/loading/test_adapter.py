@@ -123,12 +123,14 @@ def test_scales_that_fit_nothing_are_refused(
 
 
 def test_an_adapter_names_what_it_fills_in_between(tmp_path: Path) -> None:
-    """Two tokens of its metadata; an adapter without them was not taught to."""
+    """Two or three tokens of its metadata; an adapter without them was not taught to."""
     save_file(pair(QUERY), tmp_path / "a.safetensors", metadata={"fill_marks": "<after> <before>"})
     assert read_fill_marks(tmp_path / "a.safetensors") == ("<after>", "<before>")
+    save_file(pair(QUERY), tmp_path / "a.safetensors", metadata={"fill_marks": "<far> <before> <near>"})
+    assert read_fill_marks(tmp_path / "a.safetensors") == ("<far>", "<before>", "<near>")
     save_file(pair(QUERY), tmp_path / "b.safetensors", metadata={"lora_alpha": "8"})
     assert read_fill_marks(tmp_path / "b.safetensors") is None
-    for wrong in ("<after>", "<a> <b> <c>", " <b>"):
+    for wrong in ("<after>", "<a> <b> <c> <d>", "<a> <b> ", " <b>"):
         save_file(pair(QUERY), tmp_path / "c.safetensors", metadata={"fill_marks": wrong})
-        with pytest.raises(ModelError, match="instead of two tokens"):
+        with pytest.raises(ModelError, match="instead of two or three tokens"):
             read_fill_marks(tmp_path / "c.safetensors")

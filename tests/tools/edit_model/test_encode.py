@@ -12,7 +12,7 @@ from warmline.engine import Tokenizer
 from tools.edit_model.encode import Encoded, RecordEncoder, cut_after_changes, joined
 from tools.edit_model.record import CompletionRecord, EditRecord
 
-MARKS = {"<|im_end|>": 1002, "<jupyter_text>": 1012, "<jupyter_code>": 1013}
+MARKS = {"<|im_end|>": 1002, "<jupyter_text>": 1012, "<jupyter_code>": 1013, "<jupyter_output>": 1014}
 
 
 def encode(text: str) -> list[int]:
@@ -115,17 +115,20 @@ def test_a_completion_has_its_suffix_first(encoder: RecordEncoder) -> None:
         prefix="def f():\n    re", suffix="\n\nx = 1\n", middle="turn 1",
     )  # fmt: skip
     encoded = encoder.encode(record)
-    assert decoded(encoded.prompt) == "<jupyter_text>\n\nx = 1\n<jupyter_code>def f():\n    re"
+    assert decoded(encoded.prompt) == (
+        "<jupyter_text><jupyter_code>def f():\n<jupyter_output>\n\nx = 1\n<jupyter_code>    re"
+    )
     assert decoded(encoded.answer) == "turn 1<|im_end|>"
 
 
-def test_a_completion_at_the_end_is_its_prefix(encoder: RecordEncoder) -> None:
-    """With nothing after the cursor the prompt is plain text, as the model was pretrained on."""
+def test_a_completion_at_the_end_has_the_same_marks(encoder: RecordEncoder) -> None:
+    """With nothing between them, so that the first text after the cursor leaves what is before it in its place."""
     record = CompletionRecord(
         id="1", split="train", language="python", kind="continue", package="p", path="a.py",
         prefix="x = ", suffix="", middle="1",
     )  # fmt: skip
-    assert decoded(encoder.encode(record).prompt) == "x = "
+    expected = "<jupyter_text><jupyter_code><jupyter_output><jupyter_code>x = "
+    assert decoded(encoder.encode(record).prompt) == expected
 
 
 def test_one_instruction_stands_alone() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from warmline.engine.loading.adapter import merge_adapter, read_fill_marks
 
-from tools.edit_model.encode import Encoded
+from tools.edit_model.encode import FILL_MARKS, Encoded
 from tools.edit_model.lora import Lora
 from tools.edit_model.network import Network
 from tools.edit_model.record import CompletionRecord, EditRecord
@@ -82,7 +82,7 @@ def test_training_learns_the_answers(start: Callable[..., Trainer], tmp_path: Pa
     wanted = trainer.network.lora.delta(0, "query")
     _, before = make_tiny_model(hidden_size=128, head_dim=32)
     assert (weights.layers[0].query - before.layers[0].query - wanted).norm() < 0.015 * wanted.norm()
-    assert read_fill_marks(adapter) == ("<jupyter_text>", "<jupyter_code>")
+    assert read_fill_marks(adapter) == FILL_MARKS
 
 
 @pytest.mark.usefixtures("uncompiled")
