@@ -58,8 +58,9 @@ class Document:
         mirror = self.usable_mirror()
         mirror.check_range(start, end)
         text = replace_lone_surrogates(text)
-        self._session.check_size(mirror.replaced(start, end, text))
-        await self._session.send_change(mirror.change(start, end, text))
+        whole = mirror.replaced(start, end, text)
+        self._session.check_size(whole)
+        await self._session.send_change(mirror.change(start, end, text, whole))
 
     async def warm(self, position: int, end: int | None = None) -> None:
         """Say where the next request will probably be, so that the server prepares for it in idle time.

@@ -66,18 +66,18 @@ class DocumentMirror:
             raise ValueError(f"the range ({start}, {end}) is not within a text of {len(self.text)} characters")
 
     def offset(self, index: int) -> int:
-        """The UTF-16 offset of an index."""
-        return utf16_offset(self.text, index)
+        """The UTF-16 offset of an index, which is the index itself where no character takes two units."""
+        return index if self._length == len(self.text) else utf16_offset(self.text, index)
 
     def replaced(self, start: int, end: int, text: str) -> str:
         """The whole text with [start, end) replaced."""
         return self.text[:start] + text + self.text[end:]
 
-    def change(self, start: int, end: int, text: str) -> Change:
-        """Replace [start, end), which must be in the text and ``text`` free of lone surrogates."""
+    def change(self, start: int, end: int, text: str, whole: str) -> Change:
+        """Replace [start, end), which must be in the text and ``text`` free of lone surrogates, for ``whole``."""
         start_offset = self.offset(start)
         edit = TextEdit(start_offset, start_offset + utf16_length(self.text[start:end]), text)
-        return self.commit(self.replaced(start, end, text), [edit])
+        return self.commit(whole, [edit])
 
     def commit(
         self, text: str, edits: list[TextEdit], applied: Applied | None = None, *, check: bool = False

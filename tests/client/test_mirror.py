@@ -22,7 +22,7 @@ def test_a_server_that_applies_the_changes_holds_the_same_text(
     held, version = mirror.open().text, mirror.open().version
     for first, second, inserted in changes:
         start, end = sorted((round(first * len(mirror.text)), round(second * len(mirror.text))))
-        change = mirror.change(start, end, inserted)
+        change = mirror.change(start, end, inserted, mirror.replaced(start, end, inserted))
         assert (change.base, change.version) == (version, version + 1)
         for edit in change.edits:
             left, right = string_index(held, edit.start), string_index(held, edit.end)
