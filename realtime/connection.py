@@ -17,6 +17,7 @@ from websockets.protocol import Event, State
 from .auth import Authenticator
 from .errors import Refused
 from .framing import frame
+from .limits import UNSENT_IN_KERNEL
 from .outbox import Outbox
 from .protocol import (
     Accepted,
@@ -41,12 +42,6 @@ _TURN_NS: Final = 1_000_000
 """How many messages of one client are handled, and for how long, before others get their turn."""
 _KEEP_SECONDS: Final = 0.002
 """How long `Accepted` may wait for a frame to leave with: a write each costs both ends more than its making."""
-_UNSENT_IN_KERNEL: Final = 16 << 10
-"""Bytes that the kernel may hold unsent, so that a slow reader shows here and not megabytes later.
-
-A client on this machine that reads nothing then takes in 120 to 170 kB, nearly all of it in its own receive buffer;
-without this bound it would be 4.2 MB.
-"""
 _SEND_BUFFER: Final = 128 << 10
 """Bytes not acknowledged yet that the kernel may keep, which a peer that vanished costs; Linux doubles it."""
 
@@ -82,7 +77,7 @@ class GatewaySocket(ServerConnection):
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_IN_KERNEL)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
 
     def data_received(self, data: bytes) -> None:
         self.received = clock()

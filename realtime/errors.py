@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .protocol import ErrorCode
+
+FAULT: Final = "the server failed; its log has the details"
+"""What a client is told of a fault of ours."""
 
 
 class Refused(Exception):

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import structlog
 from warmline.engine import Finished, GenerationRequest, SamplingParams, SequenceEvent, pack_tokens
 
-from .errors import Refused
+from .errors import FAULT, Refused
 from .outputs import Output
 from .prompts import Layout, PromptPlan
 from .protocol import (
@@ -38,7 +38,6 @@ from .tracing import Stretch, Trace, clock
 
 logger = structlog.get_logger("warmline.generation")
 
-FAULT: Final = "the server failed; its log has the details"
 _CODES: Final = frozenset(ErrorCode)
 
 Send = Callable[[ServerMessage], int]

@@ -12,8 +12,8 @@ from .completion_request import CompletionRequest
 from .conversations import Conversations
 from .document import Document
 from .edit_request import EditRequest
-from .errors import Refused, shown
-from .generation import FAULT, Generation, Make, Send, Surroundings
+from .errors import FAULT, Refused, shown
+from .generation import Generation, Make, Send, Surroundings
 from .planning import LONG_PLAN_CHARS, PlanQueue
 from .prompts import Layout, PromptPlan
 from .protocol import (

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from warmline.engine import GenerationRequest, ModelInfo, SamplingParams, pack_tokens
 
 from ..chat_template import Role
-from ..errors import Refused
+from ..errors import FAULT, Refused
 from ..planning import LONG_PLAN_CHARS
 from ..protocol import ErrorCode
 from ..service import Service
@@ -33,7 +33,7 @@ from ..windows import MAX_CHARS_PER_TOKEN
 from .answers import Answer, ChatAnswer, CompletionAnswer
 from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
 from .guard import SALT
-from .problems import FAULT, HttpCode, Problem
+from .problems import HttpCode, Problem
 from .reply import Reply
 from .responses import StreamResponse, WholeResponse
 

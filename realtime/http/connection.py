@@ -9,13 +9,11 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..limits import Limits
+from ..limits import UNSENT_IN_KERNEL, Limits
 from .responses import ABORT
 
 _MAX_HEAD: Final = 64 << 10
 """Bytes of a request's line and headers."""
-_UNSENT_IN_KERNEL: Final = 16 << 10
-"""As for WebSockets: a slow reader shows here and not megabytes later."""
 
 
 class DoorConnection(HttpToolsProtocol):
@@ -44,7 +42,7 @@ class DoorConnection(HttpToolsProtocol):
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
             with contextlib.suppress(OSError):
                 transport.get_extra_info("socket").setsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_IN_KERNEL
+                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL
                 )
         self._await_head()
 

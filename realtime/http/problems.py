@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from warmline.engine import Finished
 
+from ..errors import FAULT
 from ..protocol import ErrorCode
 
 
@@ -45,7 +46,6 @@ _TYPE: Final[Mapping[HTTPStatus, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: "server_error",
 }
 _CODES: Final = frozenset(ErrorCode)
-FAULT: Final = "the server failed; its log has the details"
 
 
 class _Error(msgspec.Struct, frozen=True):

@@ -10,11 +10,12 @@ import structlog
 from starlette.types import Receive, Scope, Send
 from warmline.engine import Finished
 
+from ..errors import FAULT
 from ..protocol import ErrorCode
 from ..service import Service
 from ..tracing import clock
 from .answers import Answer
-from .problems import FAULT, Problem
+from .problems import Problem
 from .reply import ClientGone, Reply
 
 logger = structlog.get_logger("warmline.http")

@@ -15,6 +15,7 @@ from warmline.realtime.fill_in_middle import FillForm
 from warmline.realtime.limits import Limits
 from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import Open
+from warmline.realtime.steering import joined
 
 from .record import CompletionRecord, EditRecord, Record
 
@@ -128,8 +129,3 @@ def cut_after_changes(encoded: Encoded, kept: int) -> Encoded:
     if end >= len(encoded.answer) - 1:
         return encoded
     return replace(encoded, answer=encoded.answer[:end], cut=True)
-
-
-def joined(instructions: Sequence[str]) -> str:
-    """Several instructions as the one the prompt has room for, the oldest first."""
-    return "\nInstruction: ".join(instructions)

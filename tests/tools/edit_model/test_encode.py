@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from warmline.engine import Tokenizer
 
-from tools.edit_model.encode import Encoded, RecordEncoder, cut_after_changes, joined
+from tools.edit_model.encode import Encoded, RecordEncoder, cut_after_changes
 from tools.edit_model.record import CompletionRecord, EditRecord
 
 MARKS = {"<|im_end|>": 1002, "<jupyter_text>": 1012, "<jupyter_code>": 1013, "<jupyter_output>": 1014}
@@ -129,12 +129,6 @@ def test_a_completion_at_the_end_has_the_same_marks(encoder: RecordEncoder) -> N
     )  # fmt: skip
     expected = "<jupyter_text><jupyter_code><jupyter_output><jupyter_code>x = "
     assert decoded(encoder.encode(record).prompt) == expected
-
-
-def test_one_instruction_stands_alone() -> None:
-    """Only further instructions get a heading of their own."""
-    assert joined(["rename a"]) == "rename a"
-    assert joined(["a", "b", "c"]) == "a\nInstruction: b\nInstruction: c"
 
 
 def test_what_is_copied_after_the_last_change_can_be_cut() -> None:
