@@ -32,6 +32,11 @@ from warmline.realtime.protocol import (
 )
 
 
+def type_over(mirror: DocumentMirror, text: str) -> None:
+    """Replace the first character."""
+    mirror.change(0, 1, text, mirror.replaced(0, 1, text))
+
+
 class Recorded:
     """A session state whose clock stands at ``time`` and whose messages are kept in ``sent``."""
 
@@ -179,7 +184,7 @@ def test_text_of_an_abandoned_request_is_not_kept(session: Recorded) -> None:
 def test_a_nack_hands_the_whole_text_over_anew(session: Recorded) -> None:
     """The server says what it holds; the client answers with its own text and version."""
     mirror = session.opened("abc")
-    mirror.change(0, 1, "x")
+    type_over(mirror, "x")
     session.receive(Nack("a", 0, "hash_mismatch", "differs"))
     assert session.sent[0] == Open("a", 1, "", "xbc")
 
@@ -188,7 +193,7 @@ def test_nacks_of_changes_that_were_under_way_cause_no_second_hand_over(session:
     """Changes sent before the first nack was read are refused too; one hand-over mends them all."""
     mirror = session.opened("abc")
     for _ in range(3):
-        mirror.change(0, 1, "x")
+        type_over(mirror, "x")
     for _ in range(3):
         session.receive(Nack("a", 0, "stale_version", "held is 0"))
     assert sum(isinstance(message, Open) for message in session.sent) == 1
@@ -197,9 +202,9 @@ def test_nacks_of_changes_that_were_under_way_cause_no_second_hand_over(session:
 def test_a_nack_after_the_hand_over_causes_another(session: Recorded) -> None:
     """If the server already held the text handed over, the nack is about a later change."""
     mirror = session.opened("abc")
-    mirror.change(0, 1, "x")
+    type_over(mirror, "x")
     session.receive(Nack("a", 0, "stale_version", ""))
-    mirror.change(0, 1, "y")
+    type_over(mirror, "y")
     session.receive(Nack("a", 1, "hash_mismatch", ""))
     assert [message.version for message in session.sent if isinstance(message, Open)] == [1, 2]
 
@@ -207,9 +212,9 @@ def test_a_nack_after_the_hand_over_causes_another(session: Recorded) -> None:
 def test_a_hand_over_has_a_later_version_than_the_server_holds(session: Recorded) -> None:
     """The server takes another text only as a later version, so one that it refuses isn't sent again as it was."""
     mirror = session.opened("abc")
-    mirror.change(0, 1, "x")
+    type_over(mirror, "x")
     session.receive(Nack("a", 1, "stale_version", ""), Nack("a", 4, "stale_version", ""))
-    mirror.change(0, 1, "y")
+    type_over(mirror, "y")
     assert [message.version for message in session.sent if isinstance(message, Open)] == [2, 5]
     assert mirror.version == 6
 
