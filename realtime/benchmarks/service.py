@@ -14,6 +14,7 @@ from typing import Final
 _READY: Final = "ready at "
 _LINES_KEPT: Final = 20
 _END_SECONDS: Final = 20.0
+_TERMINATED: Final = "terminated"
 
 
 class ServiceFailed(Exception):
@@ -26,6 +27,7 @@ async def running_service(*arguments: str) -> AsyncIterator[str]:
 
     Raises:
         ServiceFailed: it ended instead.
+        SystemExit: SIGTERM came.
 
     """
     environment = {name: value for name, value in os.environ.items() if name != "WARMLINE_API_KEY"}
@@ -37,10 +39,11 @@ async def running_service(*arguments: str) -> AsyncIterator[str]:
         env=environment,
         start_new_session=True,  # Ctrl-C is for us, who then end it
     )
-    ended_by = asyncio.current_task()
-    assert ended_by is not None
+    task = asyncio.current_task()
+    assert task is not None
     with contextlib.suppress(NotImplementedError, RuntimeError):  # elsewhere than in the main thread
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended_by.cancel)  # or it would go on alone
+        # Or the service would go on alone.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel, _TERMINATED)
     said: deque[str] = deque(maxlen=_LINES_KEPT)
     assert process.stderr is not None
     drain = None
@@ -50,6 +53,10 @@ async def running_service(*arguments: str) -> AsyncIterator[str]:
             raise ServiceFailed(f"the service did not start: {' '.join(said) or 'it said nothing'}")
         drain = asyncio.create_task(_ready(process.stderr, said))  # what it logs must not fill the pipe
         yield url
+    except asyncio.CancelledError as cancelled:
+        if _TERMINATED in cancelled.args:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import psutil
 
 COMMAND = (sys.executable, "-m", "warmline.realtime.main", "bench", "end-to-end")
 
@@ -39,3 +42,17 @@ def test_a_file_that_is_not_there_is_said_plainly() -> None:
     assert ended.returncode == 1
     assert "/nowhere" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_when_terminated_it_ends_its_service_and_says_nothing(tiny_model: Path) -> None:
+    """As a shell expects: 128 + 15, no traceback, and no process left behind."""
+    command = [*COMMAND, "--model", str(tiny_model), "--threads", "1", "--rounds", "100"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "round 1 of 100\n"
+        (service,) = psutil.Process(running.pid).children()
+        running.terminate()
+        said = running.stderr.read()
+    assert running.returncode == 128 + signal.SIGTERM
+    assert said == ""
+    assert not service.is_running()
