@@ -18,7 +18,7 @@ from warmline.realtime import (
     utf16_offset,
 )
 
-from .errors import WarmlineError
+from .errors import InvalidRange, WarmlineError
 
 HASH_EVERY: Final = 32
 """A content hash costs time in the size of the text, so one change in this many carries it."""
@@ -61,9 +61,13 @@ class DocumentMirror:
         return Close(self.uri)
 
     def check_range(self, start: int, end: int) -> None:
-        """Raise ValueError unless [start, end) lies in the text."""
-        if not 0 <= start <= end <= len(self.text):
-            raise ValueError(f"the range ({start}, {end}) is not within a text of {len(self.text)} characters")
+        """Raise InvalidRange unless [start, end) lies in the text; an empty one is a position."""
+        length = len(self.text)
+        if 0 <= start <= end <= length:
+            return
+        what = f"position {start}" if start == end else f"the range ({start}, {end})"
+        hint = "the smaller index comes first" if start > end else f"indices are 0 to {length}"
+        raise InvalidRange(f"{what} is not within a text of {length} characters: {hint}")
 
     def offset(self, index: int) -> int:
         """The UTF-16 offset of an index, which is the index itself where no character takes two units."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 from .errors import Refused
 from .limits import Limits
-from .pair_index import PairIndex
+from .offset_index import OffsetIndex
 from .protocol import Change, ErrorCode, Open, TextEdit
-from .text import content_hash, string_index, utf16_length
+from .text import content_hash, utf16_length
+from .text_edits import EditSequence, check_range, grown
 from .tokens import DocumentTokens
 
-_FEW: Final = 8
-"""Up to so many edits, rebuilding the string for each is cheaper than going through UTF-16."""
+_FEW: Final = 4
+"""Up to so many edits, the text is rebuilt for each, and what lies between them keeps its tokens."""
 
 Replacement = tuple[int, int, int]
 """String indices [start, end), and the number of characters that are there now."""
-_MANY_PIECES: Final = 256
-"""So many pieces in a row are worth copying into one."""
 
 
 class Document:
@@ -32,7 +31,7 @@ class Document:
         tokens: what is known of the text's tokens.
     """
 
-    __slots__ = ("_pairs", "id", "language", "length", "text", "tokens", "version")
+    __slots__ = ("_offsets", "id", "language", "length", "text", "tokens", "version")
 
     def __init__(self, opened: Open, limits: Limits) -> None:
         """Take over an opened document.
@@ -48,7 +47,7 @@ class Document:
         self.text = opened.text
         self.length = utf16_length(opened.text)
         self.tokens = DocumentTokens(len(opened.text))
-        self._pairs: PairIndex | None = None  # made when it is needed
+        self._offsets: OffsetIndex | None = None  # made when it is needed
 
     @property
     def newline(self) -> Literal["\n", "\r\n"]:
@@ -72,21 +71,15 @@ class Document:
             Refused: INVALID_RANGE, the range is reversed, outside the text, or cuts a surrogate pair.
 
         """
-        _check_range(start, end, self.length)
+        check_range(start, end, self.length)
         if self.length == len(self.text):
             return start, end
-        pairs = self._pair_index()
+        if self._offsets is None:
+            self._offsets = OffsetIndex.of(self.text)
         try:
-            if pairs is not None:
-                return pairs.index(start), pairs.index(end)
-            return string_index(self.text, start), string_index(self.text, end)
+            return self._offsets.index(self.text, start), self._offsets.index(self.text, end)
         except ValueError as error:
             raise Refused(ErrorCode.INVALID_RANGE, str(error)) from None
-
-    def _pair_index(self) -> PairIndex | None:
-        if self._pairs is None:
-            self._pairs = PairIndex.of(self.text, self.length)
-        return self._pairs
 
     def change(self, change: Change, limits: Limits) -> None:
         """Apply a change.
@@ -109,13 +102,12 @@ class Document:
                 ErrorCode.INVALID_PARAMETER,
                 f"{len(change.edits)} edits in one change; with more than {limits.max_edits}, open the document anew",
             )
-        pairs = self._pair_index() if len(change.edits) <= _FEW else None
-        replacements: Iterable[Replacement]
-        if pairs is not None:
-            text, length, pairs, replacements = _apply_few(self.text, self.length, pairs, change.edits)
+        if len(change.edits) <= _FEW:
+            text, length, offsets, replacements = _apply_few(self.text, self.length, self._offsets, change.edits)
         else:
-            text, length = apply_edits(self.text, self.length, change.edits)
-            replacements = _enclosing(self.text, self.length, text, length, change.edits)
+            text, length, offsets, replacements = _apply_many(
+                self.text, self.length, self._offsets, change.edits, limits
+            )
         _check_size(text, limits)
         if change.length is not None and change.length != length:
             raise Refused(
@@ -128,128 +120,56 @@ class Document:
             self.tokens.replaced(*replacement)
         self.text = text
         self.length = length
-        self._pairs = pairs
+        self._offsets = offsets
         self.version = change.version
 
 
-def apply_edits(text: str, length: int, edits: Sequence[TextEdit]) -> tuple[str, int]:
-    """Apply edits in order, each to the result of the one before.
-
-    ``length`` is the text's in UTF-16 units. Returns the new text and its length.
-
-    Raises:
-        Refused: INVALID_RANGE, naming the edit.
-
-    """
-    if length == len(text) and len(edits) <= _FEW and all(utf16_length(e.text) == len(e.text) for e in edits):
-        for number, edit in enumerate(edits):
-            _check_range(edit.start, edit.end, len(text), number)
-            text = text[: edit.start] + edit.text + text[edit.end :]
-        return text, len(text)
-    gap = _Gap(text.encode("utf-16-le"))
-    for number, edit in enumerate(edits):
-        _check_range(edit.start, edit.end, gap.length // 2, number)
-        gap.move(2 * edit.start)
-        if gap.splits_pair():
-            raise _inside_pair(edit.start, number)
-        gap.delete(2 * (edit.end - edit.start))
-        if gap.splits_pair():
-            raise _inside_pair(edit.end, number)
-        gap.insert(edit.text.encode("utf-16-le"))
-    return gap.content().decode("utf-16-le"), gap.length // 2
-
-
 def _apply_few(
-    text: str, length: int, pairs: PairIndex, edits: Iterable[TextEdit]
-) -> tuple[str, int, PairIndex, list[Replacement]]:
-    """Apply a few edits in order to a text of which it is known where the characters of two units are."""
+    text: str, length: int, offsets: OffsetIndex | None, edits: Iterable[TextEdit]
+) -> tuple[str, int, OffsetIndex | None, list[Replacement]]:
+    """Apply a few edits in order, each on the whole text."""
     replacements: list[Replacement] = []
     for number, edit in enumerate(edits):
-        _check_range(edit.start, edit.end, length, number)
-        try:
-            start, end = pairs.index(edit.start), pairs.index(edit.end)
-        except ValueError as error:
-            raise Refused(ErrorCode.INVALID_RANGE, f"edit {number}: {error}") from None
+        check_range(edit.start, edit.end, length, number)
+        start, end = edit.start, edit.end
+        if length != len(text):
+            offsets = offsets or OffsetIndex.of(text)
+            try:
+                start, end = offsets.index(text, start), offsets.index(text, end)
+            except ValueError as error:
+                raise Refused(ErrorCode.INVALID_RANGE, f"edit {number}: {error}") from None
         text = "".join((text[:start], edit.text, text[end:]))
         length += utf16_length(edit.text) - (edit.end - edit.start)
-        pairs = pairs.replaced(edit.start, edit.end, edit.text)
+        if length == len(text):
+            offsets = None
+        elif offsets is not None:
+            offsets = offsets.replaced(text, edit.start, edit.end, length)
         replacements.append((start, end, len(edit.text)))
-    return text, length, pairs, replacements
+    return text, length, offsets, replacements
 
 
-def _enclosing(
-    old: str, old_length: int, new: str, new_length: int, edits: Sequence[TextEdit]
-) -> Iterator[Replacement]:
-    """What edits replaced, all in one: from where the texts begin to differ to where they cease to."""
-    if not edits:
-        return
-    start = min(edit.start for edit in edits)
-    rest, length = old_length, old_length
-    for edit in edits:
-        rest = min(rest, length - edit.end)
-        length += utf16_length(edit.text) - (edit.end - edit.start)
-    if old_length != len(old) or new_length != len(new):
-        start, rest = string_index(old, start), len(old) - string_index(old, old_length - rest)
-    yield start, len(old) - rest, len(new) - start - rest
-
-
-class _Gap:
-    """Bytes as the pieces before and after a point.
-
-    Pieces are views, so moving the point costs the pieces passed, not the bytes: a replace-all of thousands of
-    edits, in either order, costs what its edits cost. Many pieces passed at once become one, so that going to and
-    fro over them doesn't cost them each time.
-    """
-
-    def __init__(self, content: bytes) -> None:
-        self.length = len(content)
-        self._at = 0
-        self._before: list[memoryview] = []
-        self._after: list[memoryview] = [memoryview(content)] if content else []  # the nearest piece last
-
-    def move(self, to: int) -> None:
-        passed: list[memoryview] = []
-        while self._at > to:
-            piece = self._before.pop()
-            self._at -= len(piece)
-            passed.append(piece)
-        self._after += _joined(passed[::-1])[::-1]
-        passed = []
-        while self._at < to:
-            piece = self._take(to - self._at)
-            self._at += len(piece)
-            passed.append(piece)
-        self._before += _joined(passed)
-
-    def delete(self, count: int) -> None:
-        self.length -= count
-        while count:
-            count -= len(self._take(count))
-
-    def insert(self, content: bytes) -> None:
-        if content:
-            self._before.append(memoryview(content))
-            self._at += len(content)
-            self.length += len(content)
-
-    def splits_pair(self) -> bool:
-        """Whether the unit after the point is the second half of a surrogate pair (little-endian units)."""
-        return bool(self._after) and 0xDC <= self._after[-1][1] <= 0xDF
-
-    def content(self) -> bytes:
-        return b"".join([*self._before, *reversed(self._after)])
-
-    def _take(self, most: int) -> memoryview:
-        """Remove the next piece, or as much of it as is wanted."""
-        piece = self._after.pop()
-        if len(piece) > most:
-            self._after.append(piece[most:])
-            piece = piece[:most]
-        return piece
-
-
-def _joined(pieces: list[memoryview]) -> list[memoryview]:
-    return [memoryview(b"".join(pieces))] if len(pieces) > _MANY_PIECES else pieces
+def _apply_many(
+    text: str, length: int, offsets: OffsetIndex | None, edits: Sequence[TextEdit], limits: Limits
+) -> tuple[str, int, OffsetIndex | None, list[Replacement]]:
+    """Apply edits at once to the part of the text that they lie in, which then counts as replaced."""
+    sequence = EditSequence(edits, length)
+    if not sequence.one_way and len(edits) > limits.max_unordered_edits:
+        raise Refused(
+            ErrorCode.INVALID_PARAMETER,
+            f"{len(edits)} edits that go to and fro in one change; with more than {limits.max_unordered_edits}, "
+            "open the document anew",
+        )
+    start, end = sequence.start, sequence.end
+    if length == len(text):
+        new, new_length = sequence.apply(text, length), length + grown(edits)
+        return new, new_length, None, [(start, end, end - start + len(new) - len(text))]
+    offsets = offsets or OffsetIndex.of(text)
+    (first, last), (origin, until) = offsets.blocks_around(start, end)
+    new = "".join((text[:first], sequence.apply(text[first:last], until - origin, origin), text[last:]))
+    new_length = length + grown(edits)
+    begin, finish = offsets.index(text, start), offsets.index(text, end)
+    followed = None if new_length == len(new) else offsets.replaced(new, start, end, new_length)
+    return new, new_length, followed, [(begin, finish, finish - begin + len(new) - len(text))]
 
 
 def _check_size(text: str, limits: Limits) -> None:
@@ -261,15 +181,3 @@ def _check_size(text: str, limits: Limits) -> None:
             ErrorCode.DOCUMENT_TOO_LARGE,
             f"the document has {size} bytes; at most {limits.max_document_bytes} are taken",
         )
-
-
-def _check_range(start: int, end: int, length: int, edit: int | None = None) -> None:
-    if start <= end <= length:
-        return
-    where = "" if edit is None else f"edit {edit}: "
-    problem = "is reversed" if start > end else f"is outside the text, which has {length} UTF-16 units"
-    raise Refused(ErrorCode.INVALID_RANGE, f"{where}the range {start}..{end} {problem}")
-
-
-def _inside_pair(offset: int, edit: int) -> Refused:
-    return Refused(ErrorCode.INVALID_RANGE, f"edit {edit}: offset {offset} lies inside a surrogate pair")

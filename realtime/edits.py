@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Final
 
@@ -13,10 +13,11 @@ from .alignment import Hunk, LineAligner
 from .protocol import Operation
 from .text import utf16_length
 
-DIFFERENCE_AREA: Final = 1 << 26
-"""The longest product of two lengths that is compared item by item (25 ms); beyond, coarser items are taken."""
+DIFFERENCE_AREA: Final = 1 << 25
+"""The sum of products of lengths that is compared item by item at once (3 ms); beyond, coarser items are taken."""
+_WORD_AREA: Final = 1 << 10
+"""What finding the words of a text counts for, for each character."""
 
-_LINE: Final = re.compile(r"([^\n]*?)(\r?\n|\Z)")
 _WORD: Final = re.compile(r"\w+|\n|[^\S\n]+|[^\w\s]")
 
 Change = tuple[int, int, str]
@@ -40,9 +41,13 @@ class EditAligner:
     """
 
     def __init__(self, original: str, line_end: str = "\n", *, whole: str | None = None) -> None:
-        lines = [match.groups() for match in _LINE.finditer(original) if match.group()]
-        self._lines = [content + "\n" if end else content for content, end in lines]
-        self._is_crlf = [end == "\r\n" for _, end in lines]
+        lines = original.split("\n")
+        last = lines.pop()
+        self._is_crlf = [line.endswith("\r") for line in lines]
+        self._lines = [line.removesuffix("\r") + "\n" for line in lines]
+        if last:
+            self._is_crlf.append(False)
+            self._lines.append(last)
         of_range = original if whole is None else whole
         ends, crlf = of_range.count("\n"), of_range.count("\r\n")
         self._line_end = line_end if not ends else "\r\n" if 2 * crlf > ends else "\n"
@@ -84,8 +89,9 @@ class EditAligner:
             deleted = 0
             inserted.clear()
 
+        effort = Effort()
         for hunk in hunks:
-            for units, is_kept, text in self._steps(hunk):
+            for units, is_kept, text in self._steps(hunk, effort):
                 if is_kept and units:
                     close_change()
                     kept += units
@@ -101,7 +107,7 @@ class EditAligner:
             operations.append(kept)
         return operations
 
-    def _steps(self, hunk: Hunk) -> Iterator[tuple[int, bool, str]]:
+    def _steps(self, hunk: Hunk, effort: Effort) -> Iterator[tuple[int, bool, str]]:
         """Units of the original to keep or delete, and text to insert there, in order."""
         first = self._line
         self._line += hunk.lines
@@ -110,7 +116,7 @@ class EditAligner:
             return
         removed = "".join(self._lines[first : self._line])
         line, at = first, 0
-        for start, end, text in [*shortest_changes(removed, hunk.text), (len(removed), len(removed), "")]:
+        for start, end, text in [*shortest_changes(removed, hunk.text, effort), (len(removed), len(removed), "")]:
             for stop, is_kept in ((start, True), (end, False)):
                 part = removed[at:stop]
                 line_ends = part.count("\n")
@@ -122,35 +128,56 @@ class EditAligner:
         return utf16_length(self._lines[line]) + self._is_crlf[line]
 
 
-def shortest_changes(removed: str, added: str) -> list[Change]:
+class Effort:
+    """What finding differences may still cost, as an area: the loop that waits for it serves others, too."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = DIFFERENCE_AREA
+
+    def affords(self, area: int) -> bool:
+        """Whether there is so much left, which then is spent."""
+        if area > self._left:
+            return False
+        self._left -= area
+        return True
+
+
+def shortest_changes(removed: str, added: str, effort: Effort | None = None) -> list[Change]:
     """What to replace in one text to get another, in order: the fewest characters, whole words where that is free.
 
-    Very long texts are compared word by word only, or replaced between their first and last difference.
+    Where the effort doesn't last, texts are compared word by word only, or replaced between their first and last
+    difference.
     """
     if removed == added:
         return []
     if not removed or not added:
         return [(0, len(removed), added)]
-    by_words = _changes_by_words(removed, added)
-    if len(removed) * len(added) > DIFFERENCE_AREA or _size(by_words) == Indel.distance(removed, added):
-        return by_words
-    return _changes_by_characters(removed, added, 0)
+    effort = effort or Effort()
+    by_words = _changes_by_words(removed, added, effort)
+    by_characters = effort.affords(len(removed) * len(added))
+    if by_characters and (by_words is None or _size(by_words) != Indel.distance(removed, added)):
+        return _changes_by_characters(removed, added, 0)
+    return [_enclosing_change(removed, added)] if by_words is None else by_words
 
 
 def _size(changes: Iterable[Change]) -> int:
     return sum(end - start + len(text) for start, end, text in changes)
 
 
-def _changes_by_words(removed: str, added: str) -> list[Change]:
+def _changes_by_words(removed: str, added: str, effort: Effort) -> list[Change] | None:
+    if not effort.affords(_WORD_AREA * (len(removed) + len(added))):
+        return None
     old, new = _WORD.findall(removed), _WORD.findall(added)
-    if len(old) * len(new) > DIFFERENCE_AREA:
-        return [_enclosing_change(removed, added)]
+    if not effort.affords(len(old) * len(new)):
+        return None
     old_offsets = list(accumulate(map(len, old), initial=0))
     changes: list[Change] = []
     for old_start, old_end, new_start, new_end in _differences(old, new):
         start, end = old_offsets[old_start], old_offsets[old_end]
         text = "".join(new[new_start:new_end])
-        if start < end and text and (end - start) * len(text) <= DIFFERENCE_AREA:
+        if start < end and text and effort.affords((end - start) * len(text)):
             changes += _changes_by_characters(removed[start:end], text, start)
         else:
             changes.append((start, end, text))
@@ -174,7 +201,19 @@ def _differences(old: str | list[str], new: str | list[str]) -> Iterator[tuple[i
 
 
 def _enclosing_change(removed: str, added: str) -> Change:
-    shorter = min(len(removed), len(added))
-    start = next((at for at in range(shorter) if removed[at] != added[at]), shorter)
-    end = next((at for at in range(shorter - start) if removed[~at] != added[~at]), shorter - start)
-    return start, len(removed) - end, added[start : len(added) - end]
+    start = _common(removed, added, lambda text, length: text[:length])
+    old, new = removed[start:], added[start:]
+    end = _common(old, new, lambda text, length: text[len(text) - length :])
+    return start, len(removed) - end, new[: len(new) - end]
+
+
+def _common(one: str, other: str, part: Callable[[str, int], str]) -> int:
+    """How long the longest parts of two texts are that are equal."""
+    equal, beyond = 0, min(len(one), len(other)) + 1
+    while beyond - equal > 1:
+        length = (equal + beyond) // 2
+        if part(one, length) == part(other, length):
+            equal = length
+        else:
+            beyond = length
+    return equal

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-HASH_MODULUS: Final = 2**37 - 25
-"""A prime small enough that ``hash * 65536 + unit`` is exact in a double, so JavaScript computes it plainly."""
+from zlib import crc32
 
 
 def utf16_length(text: str) -> int:
@@ -46,9 +43,5 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def content_hash(text: str) -> int:
-    """The hash of a text: its UTF-16 units as the digits of a number in base 65536, modulo `HASH_MODULUS`."""
-    number = int.from_bytes(text.encode("utf-16-be"), "big")
-    # Long division is slow. Halving the number, with the higher half's place value reduced, keeps its remainder.
-    while (half := number.bit_length() // 2) > 1024:
-        number = (number >> half) * pow(2, half, HASH_MODULUS) + (number & ((1 << half) - 1))
-    return number % HASH_MODULUS
+    """The hash of a text without lone surrogates: the CRC-32 of its UTF-8 bytes."""
+    return crc32(text.encode())

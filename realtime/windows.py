@@ -1,8 +1,18 @@
-"""Which part of a text a prompt shows: lines around a range, and the last lines before a cursor that fit."""
+"""Which part of a text a prompt shows: lines around a range, and the last lines before a cursor that fit.
+
+A prompt that begins elsewhere than the one before it is computed anew. So where a window begins has to stay while a
+person types at its end, and when it can't, it has to move far. A rule that needs no memory does that, and gives the
+same prompt in whatever session: the window may begin with any line in about half of its room, and the text chooses
+one by its content (as in content-defined chunking, LBFS, SOSP 2001). As typing moves that half on, the line stays
+until it is left behind or a better one comes in; were it left to chance, twice in the length of that half. Changes
+above it don't move it, as they would a line chosen by its number.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Final
+from zlib import crc32
 
 from .tokens import Span, TokenView
 
@@ -11,14 +21,25 @@ MAX_CHARS_PER_TOKEN: Final = 8
 isn't tokenised, so that a request costs time in the size of the model's context and not of its document."""
 
 _SURROUNDING_CHARS: Final = 6000
-_SAMPLE_CHARS: Final = 4000
-"""How much of a text is tokenised to learn how much fits."""
-_SAMPLE_STEP: Final = 2048
-"""A sample ends at a multiple of this many characters, so that typing doesn't change it with each key."""
+_SAMPLE_CHARS: Final = 4096
+"""How much of a text is tokenised to learn how much fits, at least. It ends at a multiple of half of that, so that
+typing doesn't change it with each key."""
+_SAMPLE_SHARE: Final = 2
+"""For large windows it has so many characters for each token that there is room for."""
 _DENSITIES: Final = 4
 """How many samples of a document are remembered."""
 _READY_CHARS: Final = 1024
 """A sample of which no more than this is to be tokenised is taken at once."""
+_CHOICE_CHARS: Final = 8192
+"""What there is to choose a beginning from, at most: choosing takes time, and large windows would be half empty."""
+_CHOOSING_CHARS: Final = 64
+"""How much of a text chooses whether it is one. More than a line, so that equal lines differ."""
+
+_BEGINNINGS: Final = tuple(re.compile(rf"\n(?={indent}[^\s)\]}}])") for indent in ("", "(?: {1,4}|\t)")) + (
+    re.compile(r"\n"),
+)
+"""Where a window had better begin: with a line that isn't indented and doesn't close a bracket, or with one that is
+indented once, or else with any. Fewer lines to choose from also move it less often."""
 
 
 class Window:
@@ -29,12 +50,14 @@ class Window:
     the room and the end, and stays the same while a person types.
     """
 
-    def __init__(self, view: TokenView, text: str, end: int) -> None:
+    def __init__(self, view: TokenView, text: str, end: int, most: int) -> None:
+        """Look at a text up to an index, in a view made for what is in `reach`; no room will be above ``most``."""
         self._view = view
         self._text = text
         self._end = end
-        last = end if end < _SAMPLE_STEP else end - end % _SAMPLE_STEP
-        self._sample = max(last - _SAMPLE_CHARS, 0), last
+        chars = _sample_chars(most)
+        last = end if end < chars // 2 else end - end % (chars // 2)
+        self._sample = max(last - chars, 0), last
         self._density = view.densities.get(text[slice(*self._sample)])
         if self._density is None and view.pending(*self._sample) <= _READY_CHARS:
             self._density = self._measured()
@@ -43,7 +66,8 @@ class Window:
         """About how many characters `tokens` will have to tokenise, at most."""
         short = self._end <= _SAMPLE_CHARS
         if self._density is None:
-            return min(self._end, MAX_CHARS_PER_TOKEN * room) + (0 if short else _SAMPLE_CHARS)
+            start, end = self._sample
+            return min(self._end, MAX_CHARS_PER_TOKEN * room) + (0 if short else end - start)
         return self._view.pending(0 if short else self._start(room, self._density), self._end)
 
     def tokens(self, room: int) -> list[int]:
@@ -52,14 +76,15 @@ class Window:
         if end <= _SAMPLE_CHARS and len(tokens := encode((0, end))) <= room:
             return tokens
         density = self._measured() if self._density is None else self._density
+        chars = room * density // 4
         retried = False
         while True:
-            start = self._start(room, density)
+            start = window_start(self._text, end, chars)
             tokens = encode((start, end))
-            if len(tokens) <= room or density <= 1:  # a character takes at most four tokens, one for each byte
+            if len(tokens) <= room or chars <= room // 4:  # a character takes at most four tokens, one for each byte
                 return tokens
-            most = density // 2 if retried else density - 1
-            density = max(min(most, 4 * (end - start) // len(tokens)), 1)
+            shown = end - start
+            chars = max(min(shown // 2 if retried else shown - 1, shown * room // len(tokens)), room // 4)
             retried = True
 
     def _measured(self) -> int:
@@ -73,20 +98,37 @@ class Window:
         return density
 
     def _start(self, room: int, density: int) -> int:
-        return window_start(self._text, self._end, room * density // 4, max(room // 4, 1))
+        return window_start(self._text, self._end, room * density // 4)
 
 
-def window_start(text: str, end: int, chars: int, step: int) -> int:
-    """Where a window of at most ``chars`` characters up to ``end`` begins.
+def reach(room: int) -> int:
+    """How many characters before its end a window of so many tokens looks at, at most."""
+    return max(MAX_CHARS_PER_TOKEN * room, 3 * _sample_chars(room) // 2)
 
-    It begins at the first line after a multiple of ``step``, so that it stays where it is while a person types and
-    its tokens stay a prefix of what is cached. Where no line begins within a step, the line is cut.
+
+def _sample_chars(room: int) -> int:
+    return max(_SAMPLE_CHARS, _SAMPLE_SHARE * room)
+
+
+def window_start(text: str, end: int, chars: int) -> int:
+    """Where a window of at most ``chars`` characters up to ``end`` begins: it has more than half of them.
+
+    Of the lines with the least indentation there, the text itself chooses one. Where no line begins, one is cut.
     """
     if end <= chars:
         return 0
-    start = min(-(-(end - chars) // step) * step, end)
-    line = text.find("\n", start - 1, min(start + step, end))
-    return start if line < 0 else line + 1
+    earliest = end - chars
+    latest = earliest + min(chars // 2, _CHOICE_CHARS)
+    for beginning in _BEGINNINGS:
+        starts = [found.end() for found in beginning.finditer(text, earliest - 1, latest + 1)]
+        if starts and starts[-1] > latest:
+            starts.pop()
+        if starts:
+            return max(
+                starts, key=lambda start: crc32(text[start : start + _CHOOSING_CHARS].encode("utf-8", "replace"))
+            )
+    step = 1 << max(latest - earliest, 1).bit_length() - 1
+    return min(-(-earliest // step) * step, end)
 
 
 def lines_before(text: str, end: int, lines: int) -> Span:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime import document as document_module
-from warmline.realtime.document import Document, apply_edits
+from warmline.realtime.document import Document
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
-from warmline.realtime.pair_index import MOST_PAIRS
 from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
 from warmline.realtime.text import content_hash, utf16_length
 
@@ -81,49 +79,38 @@ def test_ranges_become_string_indices(text, data):
     assert document.index(utf16_length(text[:last])) == last
 
 
-def test_offsets_are_found_among_any_number_of_pairs():
-    """In a text with more of them than are remembered, and in one that comes to have so many, or few again."""
-    many = "a🎉é" * (MOST_PAIRS + 1)
+def test_offsets_are_found_among_thousands_of_pairs():
+    """Through changes, a few edits and many at once, and where all of them go or the first one comes."""
+    many = "a🎉é" * 5000
     document = opened(many)
-    assert document.range(4, 8 * MOST_PAIRS // 2) == (3, 3 * MOST_PAIRS)
+    assert document.range(4, 16_000) == (3, 12_000)
     document.change(change(TextEdit(0, 3, "🎈🎈")), LIMITS)
     assert document.text == "🎈🎈é" + many[3:]
     document.change(change(TextEdit(9, document.length, ""), base=2, version=3), LIMITS)
     assert (document.text, document.index(9), document.length) == ("🎈🎈éa🎉é", 6, 9)
-    document.change(change(TextEdit(9, 9, many), base=3, version=4), LIMITS)
-    assert document.index(10) == 7
+    document.change(change(*[TextEdit(9, 9, many)] * 6, base=3, version=4), LIMITS)
+    assert (document.text, document.index(10)) == ("🎈🎈éa🎉é" + many * 6, 7)
     with pytest.raises(Refused):
         document.index(11)
+    document.change(change(TextEdit(0, document.length, "abc"), base=4, version=5), LIMITS)
+    assert document.range(1, 3) == (1, 3)
+    document.change(change(TextEdit(1, 1, "🎉"), TextEdit(3, 4, ""), base=5, version=6), LIMITS)
+    assert (document.text, document.index(3)) == ("a🎉c", 2)
 
 
-def test_a_replace_all_of_thousands_of_edits_is_applied():
-    """Many edits in either order give what replacing them all at once gives."""
-    text = "let x = 🎉;\n" * 5000
-    width = utf16_length("let x = 🎉;\n")
-    ascending = [TextEdit(line * (width + 2), line * (width + 2) + 3, "const") for line in range(5000)]
-    descending = [TextEdit(line * width, line * width + 3, "const") for line in reversed(range(5000))]
-    expected = text.replace("let", "const"), utf16_length(text) + 10_000
-    assert apply_edits(text, utf16_length(text), ascending) == expected
-    assert apply_edits(text, utf16_length(text), descending) == expected
-
-
-def test_edits_that_go_to_and_fro_pass_few_pieces_each(monkeypatch):
-    """Alternately at the start and the end of thousands of pieces: they are joined when they are passed."""
-    taken = 0
-    take = document_module._Gap._take
-
-    def counting(gap, most):
-        nonlocal taken
-        taken += 1
-        return take(gap, most)
-
-    monkeypatch.setattr(document_module._Gap, "_take", counting)
-    spaced = [TextEdit(2 * number, 2 * number, "x") for number in range(2048)]
-    places = [0 if number % 2 else 6144 + number for number in range(2048)]
-    fro = [TextEdit(place, place, "b" if place else "a") for place in places]
-    expected = "a" * 1024 + "xé" * 2048 + "é" * 2048 + "b" * 1024
-    assert apply_edits("é" * 4096, 4096, [*spaced, *fro]) == (expected, len(expected))
-    assert taken < 4096 * 64
+def test_edits_that_go_to_and_fro_may_be_fewer():
+    """Those in one direction are applied in one pass, others one by one."""
+    limits = Limits(max_edits=8, max_unordered_edits=6)
+    one_way = [TextEdit(at, at, "x") for at in range(0, 16, 2)]
+    fro = [TextEdit(at % 2, at % 2, "x") for at in range(7)]
+    document = opened("abcdefgh")
+    document.change(change(*one_way), limits)
+    assert document.text == "xaxbxcxdxexfxgxh"
+    with pytest.raises(Refused, match="7 edits that go to and fro") as refusal:
+        document.change(change(*fro, base=2, version=3), limits)
+    assert refusal.value.code == ErrorCode.INVALID_PARAMETER
+    document.change(change(*fro[:6], base=2, version=3), limits)
+    assert document.length == 22
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,35 @@ def test_long_texts_are_compared_coarsely(removed: str, added: str, area: int) -
         assert replaced(removed, shortest_changes(removed, added)) == added
 
 
+@pytest.mark.parametrize("area", [0, 50_000, 1_000_000])
+def test_a_step_compares_a_bounded_area_however_many_lines_leave(
+    apply_operations: Callable[..., str], monkeypatch: pytest.MonkeyPatch, area: int
+) -> None:
+    """All that one piece of text lets go is compared within the same bound, and comes out right."""
+    compared = [0]
+    differences = edits._differences
+
+    def counting(old: Any, new: Any) -> Any:
+        compared[-1] += len(old) * len(new)
+        return differences(old, new)
+
+    monkeypatch.setattr(edits, "_differences", counting)
+    monkeypatch.setattr(edits, "DIFFERENCE_AREA", area)
+    source = random.Random(4)
+    for size, lines in ((30, 60), (2000, 3), (400, 12)):
+        before = ["".join(source.choices("abcd ,()", k=size)) for _ in range(lines)]
+        after = ["".join("z" if source.random() < 0.2 else letter for letter in line) for line in before]
+        original, text = ("\n".join(side) + "\n" for side in (before, after))
+        aligner = EditAligner(original)
+        operations: list[Operation] = []
+        for piece in (*in_pieces(text[: size * 2], 1), text[size * 2 :]):
+            operations += aligner.feed(piece)
+            compared.append(0)
+        assert apply_operations(original, operations + aligner.finish(True)) == text
+    assert max(compared) <= area
+    assert area < 1_000_000 or max(compared) > 1000
+
+
 def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     """The text after changes, which are in order and do not overlap."""
     parts, at = [], 0

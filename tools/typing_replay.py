@@ -1,0 +1,95 @@
+"""How much of its prompt each key leaves to be computed, typing files of the Python standard library.
+
+    python -m tools.typing_replay [--files 12] [--keys 2000]
+
+Nothing is computed: prompts are compared with the one of the key before. A line for each way in which a model may be
+shown the text around the cursor, and for typing in the middle and at the end of a file.
+"""
+
+from __future__ import annotations
+
+import random
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Annotated, Final
+
+import typer
+from warmline.engine import load_tokenizer
+from warmline.engine.loading.catalog import fetch_model
+from warmline.realtime.document import Document
+from warmline.realtime.fill_in_middle import FillForm
+from warmline.realtime.limits import Limits
+from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.protocol import Change, Open, TextEdit
+from warmline.realtime.text import utf16_length
+
+FORMS: Final[dict[str, FillForm | None]] = {
+    "what is before": None,
+    "what is after first": FillForm.taught(("<jupyter_text>", "<jupyter_code>")),
+    "what is near last": FillForm.taught(("<jupyter_text>", "<jupyter_code>", "<jupyter_output>")),
+}
+CONTEXT: Final = 8192
+TAIL: Final = 32
+"""Tokens: a key that leaves no more to compute is warm."""
+SMALLEST: Final = 60_000
+
+
+def typed(builder: PromptBuilder, text: str, at: int, keys: int, cut: int) -> Iterator[tuple[int, int]]:
+    """Tokens of each key's prompt, and of these those behind what it shares with the key before."""
+    document = Document(Open("file:///a.py", 0, "python", text[:at] + text[cut:]), Limits())
+    before = builder.complete(document, at, 100, (), None).plan().prompt
+    place = utf16_length(text[:at])
+    for key in range(keys):
+        letter = text[at + key]
+        document.change(Change("file:///a.py", key, key + 1, [TextEdit(place, place, letter)]), Limits())
+        place += utf16_length(letter)
+        prompt = builder.complete(document, at + key + 1, 100, (), None).plan().prompt
+        pairs = enumerate(zip(before, prompt, strict=False))
+        shared = next((index for index, (old, new) in pairs if old != new), min(len(before), len(prompt)))
+        yield len(prompt), len(prompt) - shared
+        before = prompt
+
+
+def moved(builder: PromptBuilder, text: str, at: int) -> float:
+    """The part of a prompt in the middle of a file that stays when a line is added at its top."""
+    line = "import warmline\n"
+    prompts = [
+        builder.complete(Document(Open("file:///a.py", 0, "python", shown), Limits()), index, 100, (), None)
+        .plan()
+        .prompt
+        for shown, index in ((text, at), (line + text, at + len(line)))
+    ]
+    pairs = enumerate(zip(*prompts, strict=False))
+    shared = next((index for index, (old, new) in pairs if old != new), min(map(len, prompts)))
+    return shared / len(prompts[1])
+
+
+def main(
+    files: Annotated[int, typer.Option(help="How many files.")] = 12,
+    keys: Annotated[int, typer.Option(help="Keys typed into each.")] = 2000,
+) -> None:
+    """Print the table."""
+    tokenizer = load_tokenizer(fetch_model(quiet=True))
+    found = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in found if path.stat().st_size > SMALLEST]
+    texts = random.Random(1).sample(texts, min(files, len(texts)))
+    print(f"{'':34}{'warm keys':>11}{'tokens a key':>14}{'windows per 1,000 keys':>24}{'prompt':>8}")
+    for name, form in FORMS.items():
+        builder = PromptBuilder(tokenizer, CONTEXT, form)
+        for where, part in (("in the middle", 0.5), ("at the end", 1.0)):
+            costs: list[tuple[int, int]] = []
+            for text in texts:
+                at = int((len(text) - keys) * part)
+                costs += typed(builder, text, at, keys, at + keys)
+            warm = mean(computed <= TAIL for _, computed in costs)
+            cold = mean(computed > size / 2 for size, computed in costs)
+            computed, size = mean(computed for _, computed in costs), mean(size for size, _ in costs)
+            print(f"{f'{name}, {where}':34}{warm:11.2%}{computed:14.2f}{1000 * cold:24.2f}{size:8.0f}")
+        stays = mean(moved(builder, text, len(text) // 2) for text in texts)
+        print(f"{f'{name}, a line added on top':34}{stays:11.0%} of the prompt stays")
+
+
+if __name__ == "__main__":
+    typer.run(main)
