@@ -50,7 +50,7 @@ class Document:
         """Replace the characters [start, end) by ``text``. Returns when the connection can take more.
 
         Raises:
-            ValueError: the range is not within the text.
+            InvalidRange: the range is not within the text.
             RequestError: the text would be larger than the server takes; nothing was changed.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
@@ -68,7 +68,7 @@ class Document:
         A completion at ``position``, or an edit of [position, end). The text around changes is prepared anyway.
 
         Raises:
-            ValueError: the position or range is not within the text.
+            InvalidRange: the position or range is not within the text.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
@@ -85,7 +85,8 @@ class Document:
         A request that still runs may be applied as often as one likes: each time, what came since the last time goes
         in. Changes that a person makes meanwhile, or makes before a result is applied, are respected. They move an
         edit when they are outside its range, and stay when they are inside of it and clear of what it changes; what
-        was typed at the place of a completion, and is what it begins with, is not inserted again.
+        was typed at the place of a completion, and is what it begins with, is not inserted again, and takes the place
+        of what an editor closed behind it.
 
         An edit that was cut keeps the rest of the range as it was.
 
@@ -122,13 +123,13 @@ class Document:
 
     async def _insert(self, what: Completion | CompletionResult, mirror: DocumentMirror) -> None:
         place = what.place
-        remaining = place.remaining(what.text)
-        if remaining is None and isinstance(what, Completion) and place.is_ahead(what.text):
+        edit = place.remaining(what.text)
+        if edit is None and isinstance(what, Completion) and place.may_fit(what.text):
             return
-        if remaining is None:
+        if edit is None:
             raise Conflict(f"something else was typed in {self.uri} than the completion says; ask again")
-        if remaining:
-            edits = [TextEdit(place.offset, place.offset, remaining)]
+        if edit.text:
+            edits = [edit]
             text = apply_in_order(mirror.text, edits)
             self._session.check_size(text)
             await self._session.send_change(mirror.commit(text, edits))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warmline.realtime import RangeTracker, Reason, Receipt
+from warmline.realtime import PlaceTracker, RangeTracker, Reason, Receipt, TokenLogprob
 
 from .operations import EditOperation
-from .place import PlaceTracker
 from .timing import HopTiming
 
 if TYPE_CHECKING:
@@ -52,15 +51,21 @@ class CompletionResult(Result):
 
     Attributes:
         document: what it was asked for, and ``version`` at that time.
-        position: where the text belonged then; ``place`` follows it through later changes.
+        position: where the text belonged then; ``place`` follows it and says what is left of the text.
         continued: the request whose text it goes on with, since the person typed what that had suggested; or None.
+        replaces: how many characters behind ``position`` the text takes the place of. An editor has put them there
+            by itself, to close what of the suggestion was typed, and the text closes the same. An editor that shows
+            the text gives [position, position + replaces) as its range. 0 unless ``continued``.
+        logprobs: one for each token, if they were asked for; empty if not.
     """
 
     document: Document = field(repr=False)
     version: int
     position: int
     continued: int | None
+    replaces: int
     place: PlaceTracker = field(repr=False, compare=False)
+    logprobs: tuple[TokenLogprob, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,10 @@ class EditResult(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResult(Result):
-    """The result of `Session.chat`: the reply as a whole, in a conversation."""
+    """The result of `Session.chat`: the reply as a whole, in a conversation.
+
+    ``logprobs`` has one for each token, if they were asked for.
+    """
 
     conversation: str
+    logprobs: tuple[TokenLogprob, ...] = field(default=(), repr=False)

@@ -26,15 +26,19 @@ from warmline.realtime import (
     Nack,
     Ops,
     Ping,
+    PlaceTracker,
     Pong,
     RangeTracker,
+    ScoredDelta,
     ServerMessage,
     Steer,
     Steered,
+    TokenLogprob,
 )
 
 from . import clock
 from .clock import ClockFilter
+from .earlier import Earlier
 from .errors import ConnectionLost, ServerMisbehaved, WarmlineError, request_error
 from .mirror import DocumentMirror
 from .operations import RangeWalk
@@ -64,12 +68,36 @@ class Probe:
         self.delay = 0
 
 
+class Signal:
+    """Wakes whoever waits for something to come. It is waited on for each token, and lighter than `asyncio.Event`.
+
+    It remembers nothing, so one looks first whether something is there.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def wait(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+        """What to await."""
+        waiting = loop.create_future()
+        self._waiting = [other for other in self._waiting if not other.done()]  # some were given up
+        self._waiting.append(waiting)
+        return waiting
+
+    def set(self) -> None:
+        """Something came: wake all."""
+        woken, self._waiting = self._waiting, []
+        for waiting in woken:
+            if not waiting.done():
+                waiting.set_result(None)
+
+
 class RequestState:
     """What came in for one request so far: filled by the session's reader, emptied by whoever iterates.
 
     Attributes:
         called, sent, first: microseconds on the client's clock; ``first`` when the first text or operation came.
-        ready: set when there may be something to take.
+        ready: wakes when there may be something to take.
         ended: set with ``done`` and ``timing``, or with ``error``.
         abandoned: nobody can ever take anything, so nothing is kept.
     """
@@ -79,7 +107,7 @@ class RequestState:
         self.called = called
         self.sent = called
         self.first: int | None = None
-        self.ready = asyncio.Event()
+        self.ready = Signal()
         self.ended = asyncio.Event()
         self.cancelled = False
         self.interrupted = False
@@ -104,14 +132,34 @@ class TextState(RequestState):
     """A completion or a chat reply: pieces of text, and how many of them were taken.
 
     Attributes:
+        logprobs: of the tokens so far, if they were asked for.
         continued: whose text it goes on with, if it does.
+        place: of a completion, where its text belongs.
+        earlier: of a completion that was not accepted yet, those that it may go on with.
     """
 
-    def __init__(self, request: int, called: int) -> None:
+    def __init__(self, request: int, called: int, place: PlaceTracker | None = None) -> None:
         super().__init__(request, called)
         self.pieces: list[str] = []
+        self.logprobs: list[TokenLogprob] = []
         self.taken = 0
         self.continued: Continued | None = None
+        self.place = place
+        self.earlier: Earlier | None = None
+
+    def accepted(self, continued: Continued | None) -> None:
+        """It is taken, and goes on with another one if ``continued`` says so."""
+        self.continued = continued
+        earlier, self.earlier = self.earlier, None
+        if continued is None or self.place is None:
+            return
+        if earlier is None or not earlier.hand_over(continued.request, self.place):
+            raise ServerMisbehaved(f"the server continued request {continued.request}, whose place is not here")
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.earlier = None
+        super().end()
 
 
 class EditState(RequestState):
@@ -198,6 +246,18 @@ class SessionState:
         """How many requests have not ended."""
         return len(self._requests)
 
+    def earlier(self, mirror: DocumentMirror, cursor: int) -> Earlier:
+        """The running completions of a document, for a new one at the cursor."""
+        running = [request for request in self._requests.values() if isinstance(request, TextState)]
+        return Earlier(
+            [
+                (request.request, request.place, request.earlier)
+                for request in running
+                if request.place is not None and request.place in mirror.trackers
+            ],
+            cursor,
+        )
+
     def probe(self, mirror: DocumentMirror | None = None, steered: int | None = None) -> Probe:
         """Send a ping."""
         self._last_ping = max(self._last_ping + 1, self.now())
@@ -269,6 +329,8 @@ class SessionState:
                     raise ServerMisbehaved(f"the server sent text on stream {message.stream}, which has none")
                 if not request.abandoned:
                     request.pieces.append(message.text)
+                    if isinstance(message, ScoredDelta):
+                        request.logprobs += message.logprobs
                 request.arrived(at)
             case Ops():
                 request = self._streams.get(message.stream)
@@ -299,10 +361,10 @@ class SessionState:
                 f"the server accepted request {message.request} on stream {message.stream} out of turn"
             )
         self._streams[message.stream] = request
-        if message.continued is not None:
-            if not isinstance(request, TextState):
-                raise ServerMisbehaved(f"the server continued request {message.request}, which is an edit")
-            request.continued = message.continued
+        if isinstance(request, TextState):
+            request.accepted(message.continued)
+        elif message.continued is not None:
+            raise ServerMisbehaved(f"the server continued request {message.request}, which is an edit")
 
     def _steered(self, message: Steered) -> None:
         request = self._requests.get(message.request)

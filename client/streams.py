@@ -8,10 +8,9 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from warmline.realtime import replace_lone_surrogates
+from warmline.realtime import PlaceTracker, TokenLogprob, replace_lone_surrogates
 
 from .operations import EditOperation, Void
-from .place import PlaceTracker
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .state import EditState, RequestState, SessionState, TextState
 
@@ -48,8 +47,7 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
                 return piece
             if state.ended.is_set():
                 break
-            state.ready.clear()
-            await state.ready.wait()
+            await state.ready.wait(self._loop)
         if state.error is not None and not state.cancelled and not self._raised:
             self._raised = True
             raise state.error.with_traceback(None)
@@ -138,6 +136,14 @@ class TextStream(RequestStream[str, _Result, TextState]):
         """The text so far."""
         return "".join(self._state.pieces)
 
+    @property
+    def logprobs(self) -> tuple[TokenLogprob, ...]:
+        """The log probabilities of the tokens so far; none unless they were asked for."""
+        return tuple(self._state.logprobs)
+
+    def _common(self) -> dict[str, Any]:
+        return {**super()._common(), "logprobs": self.logprobs}
+
     def _take(self) -> str | None:
         state = self._state
         piece = "".join(state.pieces[state.taken :])
@@ -150,7 +156,7 @@ class Completion(TextStream[CompletionResult]):
 
     Attributes:
         document: what it was asked for, and ``version`` at that time.
-        position: where the text belonged then; ``place`` follows it through later changes.
+        position: where the text belonged then; ``place`` follows it and says what is left of the text.
     """
 
     def __init__(
@@ -167,6 +173,11 @@ class Completion(TextStream[CompletionResult]):
         """The request whose text this one goes on with, since the person typed what that had suggested; or None."""
         return None if self._state.continued is None else self._state.continued.request
 
+    @property
+    def replaces(self) -> int:
+        """How many characters behind ``position`` the text takes the place of: see `CompletionResult`."""
+        return 0 if self._state.continued is None else self._state.continued.replaces
+
     def _result(self) -> CompletionResult:
         return CompletionResult(
             **self._common(),
@@ -174,6 +185,7 @@ class Completion(TextStream[CompletionResult]):
             version=self.version,
             position=self.position,
             continued=self.continued,
+            replaces=self.replaces,
             place=self.place,
         )
 

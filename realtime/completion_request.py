@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from warmline.engine import GenerationRequest, SequenceEvent, pack_tokens
 
 from .generation import EngineSequence, Generation, Surroundings
@@ -60,7 +61,8 @@ class CompletionRequest(Generation):
         self._newline = other._newline
         self._suggestion = Suggestion(self._message, other._suggestion)
         self._surroundings.service.metrics.continued.inc()
-        continued = Continued(other.request, other._message.version, self._message.version)
+        replaces = self._suggestion.replaces
+        continued = Continued(other.request, other._message.version, self._message.version, replaces)
         self._take_over(other, continued, CompletionOutput(self.stream, self._newline, rest))
 
     # Waiting for a prompt --------------------------------------------------------------------------------------
@@ -73,6 +75,7 @@ class CompletionRequest(Generation):
                 other.stop("superseded")
                 continue
             self._before, serving._next = serving, self
+            serving._suggestion.awaited(self._message)
             other._before = None
             if other is serving:
                 other.stopping = "superseded"
@@ -113,30 +116,36 @@ class CompletionRequest(Generation):
             before._stop_sequences()
 
     def _on_event(self, sequence: EngineSequence, event: SequenceEvent) -> None:
-        super()._on_event(sequence, event)
         following = self._next
         if following is None:
+            super()._on_event(sequence, event)
             return
         sequence.first_event = sequence.first_event or clock()
         try:
-            if not self._serve(following, sequence, event):
-                self._next = following._before = None
-                self._stop_sequences()
-                if following._waiting is not None:
-                    following.start(*following._waiting)
+            if self._serve(following, event):
+                if event.finished is not None:  # its last words, which are the other's now
+                    following._on_event(sequence, msgspec.structs.replace(event, text="", tokens=b""))
+                return
         except Exception:
             following._break_off()
+        super()._on_event(sequence, event)
+        if self._next is None or (event.finished is None and self._suggestion.may_reach(following._message)):
+            return
+        self._next = following._before = None
+        self._stop_sequences()
+        if following._waiting is not None and not following.ended:
+            following.start(*following._waiting)
 
-    def _serve(self, following: CompletionRequest, sequence: EngineSequence, event: SequenceEvent) -> bool:
-        """Hand the text over once it goes beyond what was typed. Returns whether that was done or may still be."""
-        if sequence.finished is not None:
-            return False
+    def _serve(self, following: CompletionRequest, event: SequenceEvent) -> bool:
+        """Hand the text over if it goes beyond what was typed by now. Returns whether it does."""
         if event.text:
             text = event.text if self._newline == "\n" else event.text.replace("\n", self._newline)
             self._suggestion.generated(text, len(event.tokens) // _TOKEN_BYTES)
+        if event.finished is not None and event.finished.reason not in ("stop", "length"):
+            return False
         rest = self._suggestion.rest(following._message)
         if rest is None:
-            return self._suggestion.may_reach(following._message)
+            return False
         self._next = following._before = following._waiting = None
         following.preparing()  # no prompt is wanted any more
         following.go_on_with(self, rest)

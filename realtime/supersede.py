@@ -1,4 +1,9 @@
-"""Whether a completion can go on with what was generated for the one before, as the person typed just that."""
+"""Whether a completion can go on with what was generated for the one before, as the person typed just that.
+
+The text stays what it was generated for, though the document around the place may have changed since: a model shown
+the closers that an editor has put behind the cursor, or a new import above, would have been given another prompt. It
+is still what was suggested, and the person is typing it.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +12,40 @@ from collections.abc import Sequence
 
 import msgspec
 
+from .place import PlaceTracker, Typed
 from .protocol import Complete, TextEdit
-from .text import string_index, utf16_length
+from .text import utf16_length
 
 
 class Suggestion:
     """What was generated for a completion, and what the person has put at its position since.
 
-    Texts are in the document's line ends.
+    Texts are in the document's line ends. One that goes on with another takes over its text, and its place: both
+    begin where the first of them did.
+
+    Attributes:
+        replaces: UTF-16 units behind the position that the text takes the place of: what the editor closed there.
+
     """
 
     def __init__(self, message: Complete, before: Suggestion | None = None) -> None:
-        """``before`` is what this one goes on with."""
+        """``before`` is what this one goes on with, as its `rest` said that it can."""
         self._message = message
-        self._typed: str | None = ""  # None: something else was changed
-        self._most = message.sampling.max_tokens  # that the sequence may generate
-        self._passed = 0  # characters that were typed before this request
-        self._generated: list[str] = []
-        self._ends: list[int] = []  # characters after each piece
-        self._tokens: list[int] = []  # tokens after each piece
-        if before is not None:
-            self._most, self._passed = before._most, before._passed + len(before._typed or "")
-            self._generated, self._ends, self._tokens = before._generated, before._ends, before._tokens
+        self._place = PlaceTracker(message.position)
+        self._awaited: tuple[Complete, Typed | None] | None = None
+        self.replaces = 0
+        if before is None:
+            self._most = message.sampling.max_tokens  # that the sequence may generate
+            self._replay = message.replay
+            self._generated: list[str] = []
+            self._ends: list[int] = []  # characters after each piece
+            self._tokens: list[int] = []  # tokens after each piece
+            return
+        self._most, self._replay = before._most, before._replay
+        self._generated, self._ends, self._tokens = before._generated, before._ends, before._tokens
+        typed = before._typed_at(message) or Typed("", "")
+        self._place.go_on_from(before._place, typed.text)
+        self.replaces = utf16_length(typed.tail)
 
     def generated(self, text: str, tokens: int) -> None:
         """Take the next text, made of so many tokens."""
@@ -37,57 +54,61 @@ class Suggestion:
         self._tokens.append((self._tokens[-1] if self._tokens else 0) + tokens)
 
     def changed(self, edits: Sequence[TextEdit]) -> None:
-        """Take a change of the document. All of it has to happen within what was typed at the position so far."""
-        for edit in edits:
-            if self._typed is None:
-                return
-            start, end = edit.start - self._message.position, edit.end - self._message.position
-            if start < 0:
-                self._typed = None
-                return
-            try:
-                first, last = string_index(self._typed, start), string_index(self._typed, end)
-            except ValueError:
-                self._typed = None
-                return
-            self._typed = self._typed[:first] + edit.text + self._typed[last:]
+        """Take a change of the document."""
+        self._place.changed(edits)
 
     def replaced(self) -> None:
         """The document has another text now."""
-        self._typed = None
+        self._place.lost = True
+        self._awaited = None
+
+    def awaited(self, message: Complete) -> None:
+        """A request that has just come waits for this text: what was typed is for it what is typed now.
+
+        Without this, what is changed while it waits would count, and its position is one in the version it named.
+        """
+        self._awaited = message, self._place.at(message.position)
 
     def rest(self, message: Complete) -> str | None:
         """What is generated already of another request's text; None if that has to start afresh, or isn't there yet.
 
         It can go on if the person typed the beginning of what was generated, and stands behind it, and asks for the
-        same sampling. ``max_tokens`` may be less by what was typed, since it is what is left that counts. Without
+        same sampling. What the editor has closed behind the cursor has to be closed by the rest, too, which then
+        takes its place. ``max_tokens`` may be less by what was typed, since it is what is left that counts. Without
         anything typed a sampled text is asked for to get another one.
         """
-        typed, ahead = self._typed_for(message), self._ahead
-        return ahead[len(typed) :] if typed is not None and ahead.startswith(typed) and ahead != typed else None
+        typed = self._typed_for(message)
+        return None if typed is None else typed.rest("".join(self._generated)) or None
 
     def may_reach(self, message: Complete) -> bool:
-        """Whether what is still generated may make a `rest` for another request."""
-        typed = self._typed_for(message)
-        return typed is not None and typed.startswith(self._ahead)
+        """Whether what is still generated may make a `rest` for another request, and is worth waiting for.
 
-    @property
-    def _ahead(self) -> str:
-        """What was generated behind the position."""
-        return "".join(self._generated)[self._passed :]
+        It is until it has said what was typed; for the closers of brackets, to the end of the line.
+        """
+        typed, text = self._typed_for(message), "".join(self._generated)
+        if typed is None or not typed.may_fit(text):
+            return False
+        return "\n" not in text[len(typed.text) :] if typed.tail else typed.text.startswith(text)
 
-    def _typed_for(self, message: Complete) -> str | None:
-        """What was typed, if another request stands right behind it and asks for the same."""
-        typed, old = self._typed, self._message
-        if typed is None or message.position != old.position + utf16_length(typed):
+    def _typed_at(self, message: Complete) -> Typed | None:
+        if self._awaited is not None and self._awaited[0] is message:
+            return self._awaited[1]
+        return self._place.at(message.position)
+
+    def _typed_for(self, message: Complete) -> Typed | None:
+        """What was typed, if another request asks for the same behind it."""
+        typed, old = self._typed_at(message), self._message
+        if typed is None:
             return None
-        if not typed and message.sampling.temperature > 0:
+        if typed.text == self._place.passed and message.sampling.temperature > 0:
             return None
-        if old.replay != (None if message.replay is None else typed + message.replay):
+        if message.sampling.logprobs is not None:  # those of what is generated already are not kept
+            return None
+        if self._replay != (None if message.replay is None else typed.text + message.replay):
             return None
         if msgspec.structs.replace(message.sampling, max_tokens=old.sampling.max_tokens) != old.sampling:
             return None
-        least = self._most - self._tokens_before(self._passed + len(typed))
+        least = self._most - self._tokens_before(len(typed.text))
         return typed if least <= message.sampling.max_tokens <= self._most else None
 
     def _tokens_before(self, characters: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from warmline.client import Delete, Insert, Keep, RequestError, ServerMisbehaved, Void, connect
+from warmline.client import Conflict, Delete, Insert, Keep, RequestError, ServerMisbehaved, Void, connect
 from warmline.realtime.protocol import (
     Accepted,
     Applied,
@@ -20,6 +20,7 @@ from warmline.realtime.protocol import (
     Ops,
     Steer,
     Steered,
+    TextEdit,
     Timing,
 )
 
@@ -88,6 +89,90 @@ async def test_a_newer_completion_supersedes_the_running_one_and_may_go_on_with_
         await document.apply(result)
         assert document.text == "return x + 1"
     assert [(each.traceparent, each.parallel) for each in sent] == [("00-abc-def-01", False), (None, True)]
+
+
+async def test_a_completion_goes_on_over_what_the_editor_closed(scripted) -> None:
+    """It takes the place of that, wherever the document has changed meanwhile."""
+    changes = []
+
+    async def script(peer) -> None:
+        await peer.greet()
+        old = await peer.accept(Complete, stream=0)
+        await peer.send(Delta(0, "foo(a, b)"))
+        new = await peer.next(Complete)
+        await peer.next(Change)
+        await peer.send(
+            Done(old.request, "superseded"),
+            Accepted(new.request, 0, Continued(old.request, 0, 2, 1)),
+            Delta(0, "a, b)"),
+            Delta(0, " + 1"),
+            Done(new.request, "stop"),
+        )
+        changes.append(await peer.next(Change))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "x = \n")
+        first = session.complete(document, 4)
+        assert await anext(first) == "foo(a, b)"
+        await document.change(4, 4, "foo")
+        await document.change(7, 7, "()")
+        second = session.complete(document, 8)
+        await document.change(0, 0, "import y\n")
+        result = await second.result()
+        assert (second.replaces, result.replaces, first.replaces, result.position) == (1, 1, 0, 8)
+        await document.apply(result)
+        assert document.text == "import y\nx = foo(a, b) + 1\n"
+        await session.ping()
+    assert [change.edits for change in changes] == [[TextEdit(17, 18, "a, b) + 1")]]
+
+
+async def test_a_completion_is_put_in_once_it_closes_what_the_editor_closed(scripted) -> None:
+    """Before, nothing is: there would be a bracket too many. One that ends without it doesn't fit."""
+    step = asyncio.Event()
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.accept(Complete)
+        await peer.send(Delta(1, "foo(a, "))
+        await step.wait()
+        await peer.send(Delta(1, "b)"), Done(request.request, "stop"))
+        request = await peer.accept(Complete, stream=2)
+        await peer.send(Delta(2, "[1"), Done(request.request, "length"))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "")
+        completion = session.complete(document, 0)
+        await document.change(0, 0, "foo()")
+        await until(lambda: completion.text)
+        await document.apply(completion)
+        assert document.text == "foo()"
+        step.set()
+        await document.apply(await completion.result())
+        assert document.text == "foo(a, b)"
+        completion = session.complete(document, 9)
+        await document.change(9, 9, "[]")
+        with pytest.raises(Conflict, match="ask again"):
+            await document.apply(await completion.result())
+        assert document.text == "foo(a, b)[]"
+
+
+async def test_a_continuation_from_another_place_is_an_error(scripted) -> None:
+    """The client would not know what is left."""
+
+    async def script(peer) -> None:
+        await peer.greet()
+        old = await peer.accept(Complete, stream=0)
+        new = await peer.next(Complete)
+        await peer.send(Done(old.request, "superseded"), Accepted(new.request, 0, Continued(old.request, 0, 0)))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "abc")
+        first = session.complete(document, 0)
+        with pytest.raises(ServerMisbehaved, match=f"continued request {first.request}"):
+            await session.complete(document, 2).result()
 
 
 async def test_a_steered_edit_goes_on_after_what_was_sent(scripted) -> None:

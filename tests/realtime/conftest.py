@@ -66,7 +66,10 @@ class ScriptedEngine(EngineHandle):
         cost: what a cancelled sequence has cost, as fields of `Finished`.
         warmed: what was to be warmed; each ends at once unless ``warming`` holds it.
         held: the ids of paused sequences, which say nothing until they go on.
+        retry_after: what it says of its return once it has died.
     """
+
+    retry_after: float | None = None
 
     def __init__(self) -> None:
         self.model = ModelInfo("scripted", "none", 8192, "scripted", "", 1, 8192)
@@ -151,9 +154,9 @@ class ScriptedEngine(EngineHandle):
         """Say something out of turn."""
         self._live[sequence](SequenceEvent(sequence, text, pack_tokens([1])))
 
-    def finish(self, sequence: int, finished: Finished) -> None:
-        """End a sequence out of turn."""
-        self._end(sequence, finished)
+    def finish(self, sequence: int, finished: Finished, text: str = "") -> None:
+        """End a sequence out of turn, with a last text."""
+        self._end(sequence, finished, text)
 
     def _end(self, sequence: int, finished: Finished, text: str = "") -> None:
         on_event = self._live.pop(sequence, None)

@@ -38,15 +38,19 @@ def typed(*edits: tuple[int, int, str]) -> list[TextEdit]:
         (typed((100, 100, "rat")), 103, None),
         (typed((100, 100, "return x")), 108, None),  # nothing is left to show
         (typed((100, 100, "ret")), 102, None),  # the cursor is elsewhere
-        (typed((99, 99, "ret")), 103, None),
+        (typed((99, 99, "ret")), 103, "return x"),  # that only moved it
         (typed((101, 101, "ret")), 103, None),
-        (typed((100, 101, "ret")), 103, None),  # it replaced what stood there
-        (typed((100, 100, "ret"), (0, 0, "")), 103, None),
-        (typed((100, 100, "ret"), (200, 200, "x")), 103, None),
+        (typed((100, 101, "ret")), 103, "urn x"),  # typed over what stood there
+        (typed((100, 100, "ret"), (0, 2, "import x\n")), 110, "urn x"),
+        (typed((0, 0, "import x\n"), (109, 109, "ret")), 112, "urn x"),
+        (typed((0, 0, "import x\n"), (109, 109, "ret")), 103, None),
+        (typed((100, 100, "ret"), (200, 200, "x")), 103, "urn x"),
+        (typed((100, 100, "ret"), (99, 101, "r")), 102, None),
+        (typed((100, 100, "ret"), (102, 104, "t")), 103, None),
     ],
 )
 def test_it_goes_on_if_the_person_typed_its_beginning(edits, position, rest):
-    """And nothing else was changed."""
+    """Wherever else something was changed."""
     made = suggestion("return", " x")
     made.changed(edits)
     assert made.rest(complete(position)) == rest
@@ -93,6 +97,68 @@ def test_a_replay_goes_on_with_its_rest():
     assert made.rest(complete(102, replay="turn x")) == "turn"
     assert made.rest(complete(102, replay="turn y")) is None
     assert made.rest(complete(102)) is None
+
+
+@pytest.mark.parametrize(
+    ("edits", "position", "rest", "replaces"),
+    [
+        (typed((100, 100, "foo"), (103, 103, "()")), 104, "bar[0], b)", 1),
+        (typed((100, 100, "foo("), (104, 104, ")"), (104, 104, "bar[]")), 108, "0], b)", 2),
+        (typed((100, 100, "foo(bar[0])"), (110, 111, ")")), 110, ", b)", 1),  # typed over, by a change
+        (typed((100, 100, "foo()")), 105, None, 0),
+        (typed((100, 100, "foo();")), 104, None, 0),
+        (typed((100, 100, "foo(]")), 104, None, 0),
+        (typed((100, 100, "foo)")), 103, None, 0),
+    ],
+)
+def test_it_goes_on_over_what_the_editor_closed(edits, position, rest, replaces):
+    """And takes the place of that; other text behind the cursor ends it."""
+    made = suggestion("foo(bar[0]", ", b)")
+    made.changed(edits)
+    message = complete(position)
+    assert made.rest(message) == rest
+    if rest is not None:
+        assert Suggestion(message, made).replaces == replaces
+
+
+def test_closers_that_are_still_to_come_are_waited_for_to_the_end_of_the_line():
+    """Unless they can't come any more."""
+    made = suggestion("foo(", "a, ")
+    made.changed(typed((100, 100, "foo()")))
+    message = complete(104)
+    assert (made.rest(message), made.may_reach(message)) == (None, True)
+    made.generated("b)", 1)
+    assert made.rest(message) == "a, b)"
+    for more in ("\n", "]"):
+        made = suggestion("[foo(", "a, ", more)
+        made.changed(typed((100, 100, "[foo()")))
+        assert (made.rest(complete(105)), made.may_reach(complete(105))) == (None, False)
+
+
+def test_a_request_that_waits_is_for_what_was_typed_when_it_came():
+    """Whatever is changed, above it or there, while the text is on its way."""
+    made = suggestion('"', sampling=Sampling(max_tokens=20))
+    made.changed(typed((100, 100, '""')))
+    message = complete(102, Sampling(max_tokens=20))
+    made.awaited(message)
+    made.changed(typed((0, 0, "x"), (103, 103, "a")))
+    made.generated('"a"', 1)
+    assert made.rest(message) == 'a"'
+    new = Suggestion(message, made)
+    assert new.replaces == 0
+    assert new.rest(complete(104, Sampling(max_tokens=20))) == '"'
+    made.replaced()
+    assert made.rest(message) is None
+    assert not made.may_reach(message)
+
+
+def test_what_was_typed_of_it_may_be_taken_back():
+    """Also what was typed before it went on: it has been suggested."""
+    made = suggestion("return", " x")
+    made.changed(typed((100, 100, "ret")))
+    made = Suggestion(complete(103), made)
+    made.changed(typed((101, 103, "")))
+    assert made.rest(complete(101)) == "eturn x"
 
 
 @given(st.text("ab\n\U0001f388", min_size=1, max_size=9), st.data())

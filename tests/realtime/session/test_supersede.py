@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from warmline.engine import Finished
 from warmline.realtime.protocol import (
     Accepted,
     Cancel,
@@ -101,12 +102,12 @@ async def test_it_goes_on_key_after_key(client):
     ("change", "new"),
     [
         (typed(1, 4, "q"), complete(2, version=2, position=5)),
-        (typed(1, 0, "s"), complete(2, version=2, position=5)),
+        (Change(URI, 1, 2, [TextEdit(3, 4, "s")]), complete(2, version=2, position=4)),
         (typed(1, 4, "s"), complete(2, version=2, position=4)),
         (typed(1, 4, "s"), complete(2, version=2, position=5, sampling=Sampling(temperature=1.0))),
         (Open(URI, 2, "", "x = s"), complete(2, version=2, position=5)),
     ],
-    ids=["other text", "elsewhere", "cursor elsewhere", "other sampling", "opened again"],
+    ids=["other text", "over what stands before", "cursor elsewhere", "other sampling", "opened again"],
 )
 async def test_otherwise_it_starts_afresh(client, change, new):
     """The old sequence is cancelled, and says nothing more."""
@@ -119,7 +120,8 @@ async def test_otherwise_it_starts_afresh(client, change, new):
     assert client.reasons() == {1: "superseded", 2: "stop"}
     assert client.text_of(2) == "hello world"
     assert client.of(Accepted)[1].continued is None
-    assert len(client.engine.cancelled) == 1
+    warmed = {sequence.id for sequence in client.engine.warmed}  # which may be cancelled, too
+    assert set(client.engine.cancelled) - warmed == {client.engine.requests[0].id}
 
 
 async def test_a_replay_goes_on(client):
@@ -179,6 +181,67 @@ async def test_one_that_was_cancelled_is_not_gone_on_with(client):
     assert client.text_of(2) == "hello world"
 
 
+async def test_it_goes_on_over_what_the_editor_closed(client):
+    """It says how much of the text behind the position it takes the place of."""
+    client.engine.scripts.append(["sum(", "values)", " / n"])
+    client.say(complete(1))
+    await client.until(lambda: client.text_of(1) == "sum(values)")
+    client.say(typed(1, 4, "sum()"))
+    _, accepted, delta = client.say(complete(2, version=2, position=8))
+    assert accepted.continued == Continued(1, 1, 2, 1)
+    assert delta.text == "values)"
+    client.say(typed(2, 8, "values"))
+    _, accepted, delta = client.say(complete(3, version=3, position=14))
+    assert (accepted.continued, delta.text) == (Continued(2, 2, 3, 1), ")")
+    _, accepted, delta = client.say(complete(4, version=3, position=14))
+    assert (accepted.continued, delta.text) == (Continued(3, 3, 3, 1), ")")
+    await client.drained()
+    assert client.text_of(4) == ") / n"
+    assert len(client.engine.requests) == 1
+
+
+async def test_what_it_says_to_close_is_waited_for(client):
+    """The request is accepted with the whole of it, and never shows what would leave a bracket too many."""
+    client.engine.scripts.append(["sum(", "a", ", b", ")", "\n"])
+    client.say(complete(1))
+    await client.until(lambda: client.text_of(1) == "sum(")
+    client.say(typed(1, 4, "sum()"))
+    assert client.say(complete(2, version=2, position=8)) == []
+    client.say(typed(2, 0, "import x\n"))  # it still answers for the version that it named
+    await client.drained()
+    assert client.of(Accepted)[1].continued == Continued(1, 1, 2, 1)
+    assert next(frame.text for frame in client.frames_of(2) if isinstance(frame, Delta)) == "a, b)"
+    assert client.text_of(2) == "a, b)\n"
+    assert len(client.engine.requests) == 1
+
+
+async def test_a_line_that_does_not_close_it_is_not_waited_for(client):
+    """The new request gets its own text, and nothing else runs."""
+    client.engine.scripts.append(["sum(", "\n", "a"] + ["!"] * 50)
+    client.engine.scripts.append(["1"])
+    client.say(complete(1))
+    await client.until(lambda: client.text_of(1) == "sum(")
+    client.say(typed(1, 4, "sum()"), complete(2, version=2, position=8))
+    await client.drained()
+    assert client.text_of(2) == "1"
+    assert client.of(Accepted)[1].continued is None
+    assert client.engine.cancelled == [client.engine.requests[0].id]
+
+
+@pytest.mark.parametrize("change", [typed(1, 0, "import math\n"), typed(1, 4, "s"), Change(URI, 1, 2, [])])
+async def test_a_change_elsewhere_leaves_it(client, change):
+    """Also above, where it moves the place."""
+    client.engine.scripts.append(["sum", "(x)"])
+    client.say(complete(1))
+    await client.until(lambda: client.text_of(1) == "sum")
+    client.say(change)
+    position = 4 + sum(len(edit.text) for edit in change.edits)
+    accepted = client.say(complete(2, version=2, position=position))[1]
+    assert accepted.continued == Continued(1, 1, 2)
+    await client.drained()
+    assert client.text_of(2) == ("um(x)" if change == typed(1, 4, "s") else "sum(x)")
+
+
 SUGGESTED = "return sum(values) / len(values) if values else 0.0"
 
 
@@ -206,6 +269,38 @@ async def test_a_burst_of_keys_shows_suggestions_and_leaves_two_sequences_at_mos
     if turns == 3:
         assert seen == 40
         assert len(client.engine.requests) == 25  # one for the first fifteen keys; one that was to come goes on
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["plain editor", "editor that closes brackets"])
+async def test_every_key_of_a_burst_that_follows_the_suggestion_sees_its_rest_at_once(client, closes):
+    """Forty keys, one sequence for all of them: each is answered before anything else happens, with `continued`.
+
+    Where the editor closes a bracket, the suggestion has closed it already.
+    """
+    begins, rest = SUGGESTED[:32], SUGGESTED[32:]
+    client.engine.scripts.append([begins, *rest])
+    client.say(complete(0))
+    await client.until(lambda: client.text_of(0) == begins)
+    version, tail = 1, ""
+    for key in range(40):
+        await client.until(lambda key=key: len(client.text_of(key)) > 1)
+        character, version = SUGGESTED[key], version + 1
+        if tail.startswith(character):
+            tail = tail[1:]  # the cursor moves over it
+            edits = []
+        else:
+            opened = ")" if closes and character == "(" else ""
+            tail, edits = opened + tail, [TextEdit(4 + key, 4 + key, character + opened)]
+        before = client.text_of(key)
+        client.say(Change(URI, version - 1, version, edits))
+        done, accepted, delta = client.say(complete(key + 1, version=version, position=4 + key + 1))
+        assert (done.request, done.reason) == (key, "superseded")
+        assert accepted.continued == Continued(key, version - 1, version, len(tail))
+        assert delta.text == before[1:]
+    await client.drained()
+    assert client.text_of(40) == SUGGESTED[40:]
+    assert len(client.engine.requests) == 1
+    assert client.engine.cancelled == []
 
 
 LINES = "value = compute(first, second)\n" * 40
@@ -248,6 +343,36 @@ async def test_the_newest_goes_on_with_text_that_comes_while_it_waits(client):
     assert client.reasons() == {1: "superseded", 2: "superseded", 3: "superseded", 4: "stop"}
     assert len(client.engine.requests) == 1
     assert client.engine.cancelled == []
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+async def test_the_newest_goes_on_with_text_that_comes_with_its_end(client, reason):
+    """A short suggestion may come whole in one step; nobody has to compute it again."""
+    client.say(Open(URI, 2, "", LINES))
+    client.engine.paused = True
+    client.say(complete(1, version=2, position=len(LINES)), typed(2, len(LINES), "r"))
+    client.say(complete(2, version=3, position=len(LINES) + 1))
+    client.engine.finish(client.engine.requests[0].id, Finished(reason, output_tokens=3), "return x")
+    assert client.text_of(2) == "eturn x"
+    assert client.of(Accepted)[-1].continued == Continued(1, 2, 3)
+    assert client.reasons() == {1: "superseded", 2: reason}
+    assert client.ends_of(2)[0].receipt.output_tokens == 3
+    assert len(client.engine.requests) == 1
+    assert client.engine.cancelled == []
+
+
+async def test_an_end_that_says_something_else_has_the_newest_start_afresh(client):
+    """As does one that is an error."""
+    client.say(Open(URI, 2, "", LINES))
+    client.engine.paused = True
+    client.say(complete(1, version=2, position=len(LINES)), typed(2, len(LINES), "r"))
+    client.say(complete(2, version=3, position=len(LINES) + 1))
+    client.engine.finish(client.engine.requests[0].id, Finished("stop"), "pass")
+    client.engine.paused = False
+    await client.drained()
+    assert client.reasons() == {1: "superseded", 2: "stop"}
+    assert client.text_of(2) == "hello world"
+    assert len(client.engine.requests) == 2
 
 
 async def test_a_prompt_is_not_finished_for_another_place(client):
