@@ -12,9 +12,9 @@ async with connect("ws://127.0.0.1:8765") as session:
             print(piece, end="")
 """
 
-from warmline.realtime import JSON, MSGPACK, Drafts, ErrorCode, Reason, Receipt
+from warmline.realtime import JSON, MSGPACK, Drafts, ErrorCode, Logprob, Reason, Receipt, TokenLogprob
 
-from .clock import ClockFilter
+from .clock import ClockFilter, ClockSample
 from .conversation import Conversation
 from .document import Document
 from .errors import (
@@ -23,6 +23,7 @@ from .errors import (
     ConnectionLost,
     DocumentClosed,
     EngineUnavailable,
+    InvalidRange,
     OutOfSync,
     PromptTooLong,
     RequestError,
@@ -45,6 +46,7 @@ __all__ = [
     "MSGPACK",
     "ChatResult",
     "ClockFilter",
+    "ClockSample",
     "Completion",
     "CompletionResult",
     "Conflict",
@@ -62,7 +64,9 @@ __all__ = [
     "ErrorCode",
     "HopTiming",
     "Insert",
+    "InvalidRange",
     "Keep",
+    "Logprob",
     "OutOfSync",
     "Parameters",
     "PromptTooLong",
@@ -74,6 +78,7 @@ __all__ = [
     "ServerMisbehaved",
     "Session",
     "SessionClosed",
+    "TokenLogprob",
     "TooManyRequests",
     "Unauthorized",
     "Void",

@@ -46,8 +46,11 @@ class ClockFilter:
         self._samples.append(sample)
         return sample
 
+    def best(self, at: int) -> ClockSample | None:
+        """The sample that says most of the server's clock at ``at``; None before the first one."""
+        return min(self._samples, key=lambda sample: sample.error_bound(at), default=None)
+
     def offset(self, at: int) -> float | None:
         """The server's clock minus ours, as well as it is known at ``at``; None before the first sample."""
-        if not self._samples:
-            return None
-        return min(self._samples, key=lambda sample: sample.error_bound(at)).offset
+        sample = self.best(at)
+        return None if sample is None else sample.offset

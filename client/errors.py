@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from warmline.realtime import CloseCode, Error, ErrorCode, Nack
 
 
@@ -49,6 +51,23 @@ class DocumentClosed(WarmlineError):
     """The document was closed by this program."""
 
 
+class InvalidRange(WarmlineError, ValueError):
+    """A position or a range that is not within a document's text; nothing was sent.
+
+    Attributes:
+        code: ``invalid_range``, as the server calls it where a program speaks to it without this package.
+        message: what was wrong and what there is, for people.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = ErrorCode.INVALID_RANGE
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
 class Conflict(WarmlineError):
     """What a person changed in the document and what is to be applied to it exclude each other.
 
@@ -79,7 +98,8 @@ class RequestError(WarmlineError):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.code})"
+        after = "" if self.retry_after is None else f"; try again in {math.ceil(self.retry_after)} s"
+        return f"{self.message}{after} ({self.code})"
 
 
 class OutOfSync(RequestError):
@@ -95,7 +115,7 @@ class TooManyRequests(RequestError):
 
 
 class EngineUnavailable(RequestError):
-    """The engine ended or is starting."""
+    """The engine ended or is starting; ``retry_after`` says when it is probably back, where the server can tell."""
 
 
 _BY_CODE: dict[str, type[RequestError]] = {

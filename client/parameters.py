@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypedDict
 
 import msgspec
@@ -20,6 +20,11 @@ class Parameters(TypedDict, total=False):
     top_p, top_k, min_p: which tokens to sample from; 1, 0 and 0 are off.
     seed: makes a sampled result repeatable; without it the server draws one and the receipt names it.
     stop: texts that end the output; they are not part of it.
+    repetition_penalty: above 1 makes tokens that the prompt or the output has less likely; None is off.
+    presence_penalty, frequency_penalty: take this from the logit of a token that the output has: once, and for each
+        time; None is off.
+    logit_bias: what to add to the logits of tokens, by their ids; -100 all but forbids one.
+    logprobs: asks for the log probability of each token, and of so many of the likeliest (0 to 20). Not for edits.
     speculation: "off" to compute every token by itself. The text is the same either way.
     replay: for benchmarks, on servers that allow it: the text to emit instead of the model's.
     traceparent: a W3C trace context that the server goes on with.
@@ -32,6 +37,11 @@ class Parameters(TypedDict, total=False):
     min_p: float
     seed: int | None
     stop: str | Iterable[str]
+    repetition_penalty: float | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    logit_bias: Mapping[int, float] | None
+    logprobs: int | None
     speculation: Speculation
     replay: str | None
     traceparent: str | None
@@ -56,7 +66,7 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
         raise ValueError(f"a traceparent has at most {MAX_TRACEPARENT} characters")
     stop = parameters.get("stop", ())
     stops = [stop] if isinstance(stop, str) else stop
-    given = parameters.get("max_tokens")
+    given, bias = parameters.get("max_tokens"), parameters.get("logit_bias")
     values = [
         max_tokens if given is None else given,
         parameters.get("temperature", 0.0),
@@ -66,6 +76,11 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
         parameters.get("seed"),
         [*map(replace_lone_surrogates, stops)],
         parameters.get("speculation", "auto"),
+        parameters.get("repetition_penalty"),
+        parameters.get("presence_penalty"),
+        parameters.get("frequency_penalty"),
+        None if bias is None else dict(bias),
+        parameters.get("logprobs"),
     ]
     try:
         return msgspec.convert(values, Sampling)

@@ -17,6 +17,7 @@ from warmline.realtime import (
     Edit,
     EndChat,
     ErrorCode,
+    PlaceTracker,
     ProtocolError,
     RangeTracker,
     ServerMessage,
@@ -25,13 +26,13 @@ from warmline.realtime import (
     replace_lone_surrogates,
 )
 
+from .clock import ClockSample
 from .conversation import Conversation
 from .document import Document
 from .errors import RequestError, ServerMisbehaved, SessionClosed, WarmlineError, connection_error
 from .mirror import DocumentMirror
 from .operations import RangeWalk
 from .parameters import Parameters, clean, sampling_of
-from .place import PlaceTracker
 from .state import EditState, Probe, SessionState, TextState
 from .streams import Completion, EditStream, Reply
 from .transport import Transport
@@ -86,6 +87,13 @@ class Session:
         await self.close()
 
     @property
+    def clock(self) -> ClockSample | None:
+        """What is known of the server's clock, by which ``net.up`` and ``net.down`` of a request's timing are told
+        apart; None until the server has answered for the first time.
+        """
+        return self._state.clock.best(self._state.now())
+
+    @property
     def closed(self) -> bool:
         """Whether the session has ended, by whichever side."""
         return self._ended is not None
@@ -135,17 +143,19 @@ class Session:
             **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
 
         Raises:
-            ValueError: the position is outside the text, or a parameter out of its range.
+            InvalidRange: the position is outside the text.
+            ValueError: a parameter is out of its range.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
         """
         called = self._state.now()
         mirror = self._mirror_of(document)
-        if not 0 <= position <= len(mirror.text):
-            raise ValueError(f"position {position} is not within a text of {len(mirror.text)} characters")
+        mirror.check_range(position, position)
         sampling = sampling_of(parameters, DEFAULT_TOKENS)
-        state = TextState(self._state.next_request(), called)
         offset = mirror.offset(position)
+        place = PlaceTracker(offset)
+        state = TextState(self._state.next_request(), called, place)
+        state.earlier = self._state.earlier(mirror, offset)
         message = Complete(
             state.request,
             mirror.uri,
@@ -157,7 +167,6 @@ class Session:
             parallel,
         )
         self._state.start(state, message)
-        place = PlaceTracker(offset)
         mirror.trackers.add(place)
         return Completion(state, self._state, document, position, place)
 
@@ -184,7 +193,8 @@ class Session:
                 for what is accepted, and `ROOM_TO_GROW`.
 
         Raises:
-            ValueError: the range is not within the text, or a parameter out of its range.
+            InvalidRange: the range is not within the text.
+            ValueError: a parameter is out of its range.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
         """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
+import msgspec
 from warmline.realtime import Timing
 
 
-@dataclass(frozen=True, slots=True)
-class HopTiming:
+class HopTiming(msgspec.Struct, frozen=True, gc=False):
     """Consecutive hops of a request in microseconds; they sum to `end_to_end`.
 
     `net_up` and `net_down` come from the estimated offset between the two clocks; their sum does not depend on it.
@@ -32,15 +30,12 @@ class HopTiming:
     @property
     def hops(self) -> dict[str, int]:
         """The hops in order, by name: ``client.queue``, ``net.up``, ... ``client.decode``."""
-        return {field.name.replace("_", ".", 1): getattr(self, field.name) for field in fields(self)}
+        return {name.replace("_", ".", 1): getattr(self, name) for name in self.__struct_fields__}
 
     @property
     def end_to_end(self) -> int:
         """From the call to the result in hand, in microseconds."""
-        return sum(getattr(self, field.name) for field in fields(self))
-
-
-_SERVER_HOPS = [field.name for field in fields(HopTiming) if field.name in Timing.__struct_fields__]
+        return sum(getattr(self, name) for name in self.__struct_fields__)
 
 
 def measure_hops(server: Timing, offset: float, called: int, sent: int, arrived: int, finished: int) -> HopTiming:
@@ -62,5 +57,14 @@ def measure_hops(server: Timing, offset: float, called: int, sent: int, arrived:
         net_up=up,
         net_down=network - up,
         client_decode=finished - arrived,
-        **{name: getattr(server, name) for name in _SERVER_HOPS},
+        server_parse=server.server_parse,
+        session_prompt=server.session_prompt,
+        ipc_in=server.ipc_in,
+        engine_queue=server.engine_queue,
+        engine_prefill=server.engine_prefill,
+        engine_first_token=server.engine_first_token,
+        engine_step=server.engine_step,
+        ipc_out=server.ipc_out,
+        server_encode=server.server_encode,
+        server_write=server.server_write,
     )

@@ -6,14 +6,20 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from os import urandom
 from typing import Any, Final
 
 import websockets.asyncio.client as websockets_client
+from warmline.realtime import KEY_BYTES, ends_upgrade, frame_header, frame_size, read_unmasked
 from websockets.asyncio.client import ClientConnection
-from websockets.asyncio.connection import broadcast
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
-from websockets.frames import DATA_OPCODES, Frame, Opcode
-from websockets.protocol import Event
+from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, native where it can be
+    DATA_OPCODES,
+    Frame,
+    Opcode,
+    apply_mask,
+)
+from websockets.protocol import Event, State
 from websockets.typing import Subprotocol
 
 from .errors import connection_error
@@ -21,8 +27,6 @@ from .errors import connection_error
 MAX_FRAME: Final = 16 << 20
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that the closing handshake may take before the connection is cut."""
-
-_END_OF_HEADERS: Final = b"\r\n\r\n"
 
 OnFrame = Callable[[str | bytes], None]
 OnEnd = Callable[[int, str], None]
@@ -122,7 +126,7 @@ class _Connection(ClientConnection):
     """Hands a whole binary message over from within the socket's callback, without the queue and a task's turn.
 
     Whatever else comes goes the library's way, and so does everything after a message in fragments, to stay in order.
-    Most reads bring one short frame. Where it is known that the library's parser stands between two frames, such a
+    Most reads bring whole short frames. Where it is known that the library's parser stands between two frames, such a
     read isn't parsed by it, which would take most of a token's time here.
     """
 
@@ -134,36 +138,38 @@ class _Connection(ClientConnection):
         """Bytes that the parser was given beyond the frames it made of them; None if that isn't known."""
 
     def data_received(self, data: bytes) -> None:
-        if self._in_parser == 0 and not self._queued and _is_short_frame(data):
-            self.inbox.take(data[2:])
+        if self._in_parser == 0 and not self._queued and (messages := read_unmasked(data)) is not None:
+            for message in messages:
+                self.inbox.take(message)
             return
         if self._in_parser is not None:
             self._in_parser += len(data)
         upgrading = self.response is None
         super().data_received(data)
-        if upgrading and data.endswith(_END_OF_HEADERS) and data.count(_END_OF_HEADERS) == 1:
+        if upgrading and ends_upgrade(data):
             self._in_parser = 0  # the response has no body, so nothing of a frame came with it
 
     def process_event(self, event: Event) -> None:
         if isinstance(event, Frame):
             if self._in_parser is not None:
-                self._in_parser -= _frame_size(len(event.data))
+                self._in_parser -= frame_size(len(event.data), masked=False)
             if event.opcode in DATA_OPCODES:
                 if event.fin and event.opcode is Opcode.BINARY and not self._queued:
                     self.inbox.take(bytes(event.data))
                     return
                 self._queued = True
+            elif event.opcode is Opcode.CLOSE:
+                self._in_parser = None  # what follows counts for nothing, as the library knows
         super().process_event(event)
 
+    def write(self, message: bytes, text: bool) -> None:
+        """Write a message now, without awaiting; nothing once the connection closes.
 
-def _is_short_frame(data: bytes) -> bool:
-    """Whether these bytes are one final, unmasked binary frame of less than 126 bytes (RFC 6455, section 5.2)."""
-    return len(data) > 2 and data[0] == 0x82 and data[1] == len(data) - 2 < 126
-
-
-def _frame_size(payload: int) -> int:
-    """The bytes of an unmasked frame."""
-    return payload + (2 if payload < 126 else 4 if payload < 1 << 16 else 10)
+        No extension was agreed on and no message is sent in fragments, so the library has no say in it.
+        """
+        if self.protocol.state is State.OPEN:
+            key = urandom(KEY_BYTES)
+            self.transport.write(frame_header(len(message), text, masked=True) + key + apply_mask(message, key))
 
 
 class WebsocketsTransport(Transport):
@@ -172,7 +178,6 @@ class WebsocketsTransport(Transport):
     def __init__(self, connection: _Connection, text: bool) -> None:
         self.subprotocol = connection.subprotocol
         self._connection = connection
-        self._targets = (connection,)
         self._text = text
         self.inbox = connection.inbox
         self._reader = asyncio.create_task(self._read(), name="warmline reader")
@@ -216,8 +221,7 @@ class WebsocketsTransport(Transport):
         return cls(connection, text)
 
     def send(self, frame: bytes) -> None:
-        # Unlike `send`, `broadcast` writes without awaiting, so a request leaves before `complete` returns.
-        broadcast(self._targets, frame.decode() if self._text else frame)
+        self._connection.write(frame, self._text)
 
     @property
     def unsent(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from .protocol import (
     Timing,
 )
 from .receipts import receipt_of
+from .scored import scored
 from .service import Service
 from .trace_context import valid_traceparent
 from .tracing import Stretch, Trace, clock
@@ -207,6 +209,11 @@ class Generation:
                 min_p=sampling.min_p,
                 seed=self._seed,
                 stop=plan.stop,
+                repetition_penalty=sampling.repetition_penalty or 1.0,
+                presence_penalty=sampling.presence_penalty or 0.0,
+                frequency_penalty=sampling.frequency_penalty or 0.0,
+                logit_bias=sampling.logit_bias or {},
+                logprobs=sampling.logprobs,
             ),
             salt=around.salt,
             speculation=sampling.speculation == "auto",
@@ -266,10 +273,13 @@ class Generation:
     def _hear(self, sequence: EngineSequence, event: SequenceEvent, arrived: int) -> None:
         sequence.first_event = sequence.first_event or arrived
         self.heard(event)
-        if not event.text:
+        if not event.text and not event.logprobs:
             return
         output = sequence.output
-        self._show(output.feed(event.text), event)
+        message = output.feed(event.text)
+        if event.logprobs and isinstance(message, Delta):
+            message = scored(message, event.logprobs, self._surroundings.service.chat.tokenizer.token_bytes)
+        self._show(message, event)
         if output.ended and event.finished is None and self.stopping is None:
             self._show(output.finish(completed=True))
             self.stop("stop")
@@ -305,7 +315,8 @@ class Generation:
             self._trace.submitted = arrived  # a prompt was being prepared until now
         elif self.stopping is None:
             if finished.reason == "error":
-                self._failure = _failure(self.request, finished.error_code, finished.error)
+                after = self._surroundings.service.engine.retry_after
+                self._failure = _failure(self.request, finished.error_code, finished.error, after)
             self._show(current.output.finish(finished.reason == "stop"))
         self._conclude(finished, arrived)
 
@@ -353,8 +364,10 @@ class Generation:
         return names if self._traceparent is None else {**names, "traceparent": self._traceparent}
 
 
-def _failure(request: int, code: str, message: str) -> Error:
-    """The terminal frame of a request that the engine, or we, could not carry out."""
+def _failure(request: int, code: str, message: str, retry_after: float | None = None) -> Error:
+    """The terminal frame of a request that the engine, or we, could not carry out; ``retry_after`` is in seconds."""
     if code not in _CODES:
         code = ErrorCode.INTERNAL_ERROR
-    return Error(request, str(code), message or FAULT, retryable=code == ErrorCode.ENGINE_UNAVAILABLE)
+    retryable = code == ErrorCode.ENGINE_UNAVAILABLE
+    after = None if retry_after is None or not retryable else math.ceil(retry_after * 1000)
+    return Error(request, str(code), message or FAULT, retryable, after)

@@ -29,6 +29,8 @@ class Limits:
     """How many ended request ids are kept, to refuse their reuse."""
     max_edits: int = 4096
     """Edits in one change; above it the whole text is cheaper to send and to apply."""
+    max_unordered_edits: int = 512
+    """The same where they don't go through the text in one direction, which takes longer to apply."""
     hello_timeout: float = 10.0
     max_errors_in_row: int = 16
     write_high_water: int = 32 << 10
@@ -37,8 +39,8 @@ class Limits:
     """Bytes held for a slow reader above which its requests pause in the engine, until a quarter is left."""
     max_unsent_bytes: int = 2 << 20
     """Bytes held for a slow reader before its requests are cancelled and its socket is closed."""
-    stall_timeout: float = 30.0
-    """How long a reader may take to catch up with what waits for its socket before the same happens."""
+    stall_timeout: float = 75.0
+    """The same happens to a reader that takes less than ``write_high_water`` bytes of it in so long."""
 
     warm_tokens_per_second: int = 1024
     """Prompt tokens that may be computed ahead of requests, in the long run. Typing takes under 200: a key costs a

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .document import apply_edits
 from .errors import Refused
 from .protocol import Applied, Operation, TextEdit
 from .text import utf16_length
+from .text_edits import apply_edits
 
 MAX_MARKS: Final = 64
 """A person who changes more places of what is not applied has changed all that lies between them."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
-from warmline.engine import EngineStats
+from prometheus_client.utils import floatToGoString
+from warmline.engine import FREE_SECONDS, EngineStats
 
+from .counts import Count, Counts
 from .durations import DurationsByLabel
 from .protocol import Receipt, Timing
 from .tracing import HOPS
@@ -28,16 +31,12 @@ class Metrics:
 
     def __init__(self, engine_stats: Callable[[], EngineStats], heartbeat_age: Callable[[], float]) -> None:
         self.registry = CollectorRegistry()
-        self.sessions = Gauge("warmline_sessions", "Sessions that have said hello.", registry=self.registry)
-        self.documents = Gauge("warmline_documents", "Open documents.", registry=self.registry)
-        self.running = Gauge("warmline_requests_running", "Requests running now.", registry=self.registry)
-        self._changes = Counter(
-            "warmline_changes", "Document changes taken, by who made them.", ["source"], registry=self.registry
-        )
-        self._refused = Counter(
-            "warmline_refused_messages", "Messages refused, by error code.", ["code"], registry=self.registry
-        )
-        self._requests = Counter("warmline_requests", "Requests ended.", ["kind", "outcome"], registry=self.registry)
+        self.sessions = self._gauge("warmline_sessions", "Sessions that have said hello.")
+        self.documents = self._gauge("warmline_documents", "Open documents.")
+        self.running = self._gauge("warmline_requests_running", "Requests running now.")
+        self._changes = self._counts("warmline_changes", "Document changes taken, by who made them.", "source")
+        self._refused = self._counts("warmline_refused_messages", "Messages refused, by error code.", "code")
+        self._requests = self._counts("warmline_requests", "Requests ended.", "kind", "outcome")
         self.warm_requests = Counter(
             "warmline_warm_requests",
             "Prompts computed ahead, by what became of them: cancelled for a newer one or a request, dropped by the "
@@ -47,26 +46,21 @@ class Metrics:
         )
         for event in ("started", "finished", "cancelled", "dropped", "over_budget"):
             self.warm_requests.labels(event)
-        self.continued = Counter(
+        self.continued = self._counts(
             "warmline_completions_continued",
             "Completions that went on with what was generated for the one before.",
-            registry=self.registry,
-        )
-        self.steers = Counter("warmline_steers", "Instructions added to running edits.", registry=self.registry)
-        tokens = Counter(
+        ).of()
+        self.steers = self._counts("warmline_steers", "Instructions added to running edits.").of()
+        tokens = self._counts(
             "warmline_tokens",
             "Tokens: prompt (warmed, cached, computed) and output. Of all prompt tokens, warmed is the warm share.",
-            ["kind"],
-            registry=self.registry,
+            "kind",
         )
-        self._warmed, self._cached, self._computed, self._output = (
-            tokens.labels(kind) for kind in ("warmed", "cached", "computed", "output")
+        self._warmed, self._cached, self._computed, self._output = map(
+            tokens.of, ("warmed", "cached", "computed", "output")
         )
-        self._drafts = Counter(
-            "warmline_draft_tokens",
-            "Draft tokens by source and outcome.",
-            ["source", "outcome"],
-            registry=self.registry,
+        self._drafts = self._counts(
+            "warmline_draft_tokens", "Draft tokens by source and outcome.", "source", "outcome"
         )
         self._first = self._histogram(
             "warmline_time_to_first_token_seconds", "From the request's arrival to its first text written.", "kind"
@@ -102,14 +96,14 @@ class Metrics:
 
         Of one that ``continues`` another's text, the costs count that text, and the times don't: it has no rate.
         """
-        self._requests.labels(kind, outcome).inc()
+        self._requests.of(kind, outcome).inc()
         self._warmed.inc(receipt.warmed_tokens)
         self._cached.inc(receipt.cached_tokens)
         self._computed.inc(receipt.computed_tokens)
         self._output.inc(receipt.output_tokens)
         for draft in receipt.drafts:
-            self._drafts.labels(draft.source, "proposed").inc(draft.proposed)
-            self._drafts.labels(draft.source, "accepted").inc(draft.accepted)
+            self._drafts.of(draft.source, "proposed").inc(draft.proposed)
+            self._drafts.of(draft.source, "accepted").inc(draft.accepted)
         if outcome == "error":
             return
         self._whole.of(kind).observe((timing.sent - timing.received) / 1e6)
@@ -124,15 +118,25 @@ class Metrics:
 
     def change_taken(self, applied: bool) -> None:
         """Count a document change: a person's, or one that applies a request's operations."""
-        self._changes.labels("applied" if applied else "person").inc()
+        self._changes.of("applied" if applied else "person").inc()
 
     def message_refused(self, code: str) -> None:
         """Count a message that was answered with an error or a nack."""
-        self._refused.labels(code).inc()
+        self._refused.of(code).inc()
 
     def render(self) -> bytes:
         """Everything in Prometheus' text format."""
         return generate_latest(self.registry)
+
+    def _gauge(self, name: str, help_text: str) -> Count:
+        family = Counts(GaugeMetricFamily, name, help_text, ())
+        self.registry.register(family)
+        return family.of()
+
+    def _counts(self, name: str, help_text: str, *labels: str) -> Counts:
+        family = Counts(CounterMetricFamily, name, help_text, labels)
+        self.registry.register(family)
+        return family
 
     def _histogram(self, name: str, help_text: str, label: str) -> DurationsByLabel:
         family = DurationsByLabel(name, help_text, label, _SECONDS)
@@ -169,6 +173,12 @@ class _EngineCollector(Collector):
         yield CounterMetricFamily("warmline_engine_sequences_cancelled", "Sequences cancelled.", stats.cancelled)
         yield CounterMetricFamily(
             "warmline_engine_warm_dropped", "Prompts not computed ahead for want of room or time.", stats.warm_dropped
+        )
+        yield HistogramMetricFamily(
+            "warmline_engine_cancel_free_seconds",
+            "From the gateway's sending a cancel to the blocks of its sequence being free.",
+            buckets=list(zip([*map(floatToGoString, FREE_SECONDS), "+Inf"], accumulate(stats.freed), strict=True)),
+            sum_value=stats.free_seconds,
         )
         tokens = CounterMetricFamily("warmline_engine_tokens", "Tokens the engine saw.", labels=["kind"])
         for kind in ("prompt", "cached", "output", "draft", "accepted", "warm_computed", "warm_used"):

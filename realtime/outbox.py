@@ -29,7 +29,7 @@ class Outbox:
 
     def add(self, message: ServerMessage) -> None:
         """Append a message, or merge it into its stream's last one."""
-        if isinstance(message, Delta):
+        if type(message) is Delta:  # a scored one stays by itself
             self._grow(Delta, message.stream, [message.text])
         elif isinstance(message, Ops):
             self._grow(Ops, message.stream, message.operations)

@@ -21,9 +21,10 @@ longer than any run of backticks in what it encloses. Models see LF line ends on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
+
+import msgspec
 
 from .chat_template import render_around_message
 from .document import Document
@@ -35,7 +36,7 @@ from .held_text import text_to_hold
 from .near_last import split
 from .protocol import ErrorCode
 from .tokens import Span, WordTokenizer
-from .windows import MAX_CHARS_PER_TOKEN, Window, lines_after
+from .windows import MAX_CHARS_PER_TOKEN, Window, lines_after, reach
 
 _FILL_LINES: Final = 30
 """What is shown of the text after the cursor, where the model can fill in."""
@@ -63,8 +64,7 @@ class PromptTokenizer(WordTokenizer, Protocol):
         """Tokens of a template's own text, special tokens included."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPlan:
+class PromptPlan(msgspec.Struct, frozen=True):
     """What the engine is given for a request, and how its text becomes the answer.
 
     Attributes:
@@ -89,8 +89,7 @@ class PromptPlan:
     held: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """What a request's prompt is made of, still as text.
 
     Attributes:
@@ -153,11 +152,13 @@ class PromptBuilder:
         newline = document.newline
         replayed = None if replay is None else lf(replay) if newline == "\r\n" else replay
         memory, key = document.tokens.prompts, (self, index, room)
+        near = MAX_CHARS_PER_TOKEN * self._most_before
+        ends = self.ends(document.text[max(index - near, 0) : index + near]) if replay is None else ()
 
         def planned(prompt: list[int]) -> PromptPlan:
             return PromptPlan(
                 prompt=prompt,
-                stop=tuple(map(lf, stop)),
+                stop=(*map(lf, stop), *ends),
                 newline=newline,
                 replay=None if replayed is None else self._tokenizer.encode(replayed),
             )
@@ -197,10 +198,10 @@ class PromptBuilder:
         """About how many characters of a completion's prompt are to be tokenised, and what makes its tokens."""
         text = document.text
         after = self._after(text, index)
-        earliest = max(index - MAX_CHARS_PER_TOKEN * room, 0)
-        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
-        window = Window(view, text, index)
         most = min(room, self._most_before)
+        earliest = max(index - reach(most), 0)
+        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
+        window = Window(view, text, index, most)
 
         def tokens() -> list[int]:
             shown = view.encode(after) if after[0] < after[1] else []
@@ -213,9 +214,10 @@ class PromptBuilder:
     def _shown_near_last(self, document: Document, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
         """The same in the order of `NearLast`. Where room is short, the far part is left out first."""
         text, parts = document.text, split(document.text, index)
-        earliest = max(parts.line[0] - MAX_CHARS_PER_TOKEN * room, 0)
+        most = min(room, self._most_before)
+        earliest = max(parts.line[0] - reach(most), 0)
         view = document.tokens.view(self._tokenizer, text, (earliest, parts.far[1]))
-        window = Window(view, text, parts.line[0])
+        window = Window(view, text, parts.line[0], most)
 
         def tokens() -> list[int]:
             first, second, _ = self._fill_marks
@@ -230,7 +232,6 @@ class PromptBuilder:
                 *first, *far, *second, *window.tokens(max(before, 0)), *self._near_mark, *near, *second, *line,
             ]  # fmt: skip
 
-        most = min(room, self._most_before)
         return window.pending(most) + sum(view.pending(*part) for part in parts), tokens
 
     def _filled_in(self, window: Window, room: int, after: list[int]) -> list[int]:
@@ -255,6 +256,14 @@ class PromptBuilder:
         answer = max(answer, min(_USUAL_ANSWER, self._max_tokens // 4))
         parts = [self._max_tokens // share for share in _SHARES]
         return next((part for part in parts if part >= answer), parts[-1])
+
+    def ends(self, *texts: str) -> tuple[str, ...]:
+        """What ends a completion of these texts, by a model that ends some with what is in none of them.
+
+        See `FillForm.ends`.
+        """
+        ends = () if self._fill is None else self._fill.ends
+        return () if any(end in text for end in ends for text in texts) else ends
 
     def raw(self, before: str, after: str = "") -> list[int]:
         """The tokens of a completion of a text that is no document, or between two such texts, all of them.

@@ -88,7 +88,10 @@ class Applied(_Array, frozen=True):
 
 
 class Sampling(_Array, frozen=True):
-    """How to choose tokens. Temperature 0 is greedy; top_p 1, top_k 0 and min_p 0 are off."""
+    """How to choose tokens. Temperature 0 is greedy; top_p 1, top_k 0, min_p 0, and None are off.
+
+    With ``logprobs`` the text of a completion or a chat comes as `ScoredDelta`, with so many of the likeliest tokens.
+    """
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
@@ -100,6 +103,18 @@ class Sampling(_Array, frozen=True):
         tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=256)], ...], msgspec.Meta(max_length=16)
     ] = ()
     speculation: Literal["auto", "off"] = "auto"
+    repetition_penalty: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    presence_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    logit_bias: (
+        Annotated[
+            dict[Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)], Annotated[float, msgspec.Meta(ge=-100, le=100)]],
+            msgspec.Meta(max_length=1024),
+        ]
+        | None
+    ) = None
+    """What is added to the logits of tokens, by their ids."""
+    logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
 
 
 # Client to server ----------------------------------------------------------------------------------------------
@@ -259,6 +274,8 @@ class Continued(_Array, frozen=True):
     request: Natural
     base: Natural
     version: Natural
+    replaces: Natural = 0
+    """UTF-16 units behind the position that the text takes the place of: what the editor closed there by itself."""
 
 
 class Accepted(_Array, tag=2, frozen=True):
@@ -274,6 +291,32 @@ class Delta(_Array, tag=3, frozen=True):
 
     stream: Natural
     text: str
+
+
+class Logprob(_Array, frozen=True):
+    """A token, and the natural logarithm of its probability; at least -9999.
+
+    ``text`` is what it stands for alone: empty for a special token, U+FFFD for each part of a character.
+    """
+
+    token: Natural
+    text: str
+    logprob: float
+
+
+class TokenLogprob(Logprob, frozen=True):
+    """A token that was chosen, and the likeliest at its place, likeliest first."""
+
+    top: list[Logprob] = []
+
+
+class ScoredDelta(Delta, tag=11, frozen=True):
+    """A `Delta` of a request that asked for log probabilities, with those of the tokens that came with its text.
+
+    Only such a delta may have an empty text. Together they have as many as there are output tokens.
+    """
+
+    logprobs: list[TokenLogprob] = []
 
 
 class Ops(_Array, tag=4, frozen=True):
@@ -371,7 +414,7 @@ class Steered(_Array, tag=10, frozen=True):
     operations: Natural
 
 
-ServerMessage = Welcome | Accepted | Delta | Ops | Done | Error | Nack | Pong | Steered
+ServerMessage = Welcome | Accepted | Delta | ScoredDelta | Ops | Done | Error | Nack | Pong | Steered
 
 
 class ProtocolError(Exception):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
-from warmline.client import Result
+from warmline.client import ClockSample, Result
 
 from .line_diff import DiffLine, LineDiff, near_changes
 
@@ -79,33 +79,47 @@ def print_diff(console: Console, diff: LineDiff) -> None:
         console.print(diff_line(line, width), soft_wrap=True)
 
 
-def print_summary(console: Console, result: Result) -> None:
-    """Print what a request cost and where its time went."""
+def print_summary(console: Console, result: Result, clock: ClockSample | None = None) -> None:
+    """Print what a request cost and where its time went, a line for each hop, however narrow the console.
+
+    ``clock`` is the reading of the server's clock by which the network's two ways were told apart.
+    """
+    timing = result.timing
+    hops = {name: f"{microseconds:,} us" for name, microseconds in timing.hops.items()}
+    hops["end to end"] = f"{timing.end_to_end:,} us"
+    names, numbers = max(map(len, hops)), max(map(len, hops.values()))
+    room = min(console.width - names - numbers - 3, _BAR) if console.is_terminal else 0
+    console.print()
+    for name, number in hops.items():
+        share = timing.hops.get(name, 0) / max(timing.end_to_end, 1)
+        line = Text(f"{name:{names}} {number:>{numbers}}", no_wrap=True, overflow="ignore")
+        if bar := "\u2588" * round(room * share):
+            line.append(f" {bar}", "cyan")
+        console.print(line, soft_wrap=True)
+    console.print()
+    for sentence in _sentences(result, clock):
+        console.print(sentence, highlight=False, soft_wrap=True)
+
+
+def _sentences(result: Result, clock: ClockSample | None) -> Iterator[str]:
     receipt, timing = result.receipt, result.timing
+    first = "" if result.ttft is None else f", the first after {result.ttft / 1000:.1f} ms"
+    rest = ""
+    if receipt.output_tokens > 1:
+        rest = f", then {timing.engine_step / (receipt.output_tokens - 1) / 1000:.2f} ms each"
+    yield (
+        f"{result.reason}: {receipt.output_tokens} tokens in {timing.end_to_end / 1000:.1f} ms "
+        f"({result.tokens_per_second:,.0f} tokens/s){first}{rest}"
+    )
     proposed = sum(draft.proposed for draft in receipt.drafts)
     accepted = sum(draft.accepted for draft in receipt.drafts)
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("hop")
-    table.add_column("us", justify="right")
-    table.add_column("share", style="cyan", no_wrap=True)
-    total = max(timing.end_to_end, 1)
-    for name, microseconds in timing.hops.items():
-        bar = "\u2588" * round(_BAR * microseconds / total) if console.is_terminal else ""
-        table.add_row(name, f"{microseconds:,} us", bar)
-    table.add_row("end to end", f"{timing.end_to_end:,} us", "")
-    console.print()
-    console.print(table)
-    first = "" if result.ttft is None else f", the first after {result.ttft / 1000:.1f} ms"
-    console.print(
-        f"\n{result.reason}: {receipt.output_tokens} tokens in {timing.end_to_end / 1000:.1f} ms "
-        f"({result.tokens_per_second:,.0f} tokens/s){first}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    console.print(
+    yield (
         f"prompt {receipt.prompt_tokens} tokens "
         f"({receipt.warmed_tokens} warmed ahead, {receipt.cached_tokens} cached), "
-        f"{receipt.forward_passes} forward passes, {accepted} of {proposed} drafted tokens accepted",
-        highlight=False,
-        soft_wrap=True,
+        f"{receipt.forward_passes} forward passes, {accepted} of {proposed} drafted tokens accepted"
     )
+    if clock is not None:
+        yield (
+            f"network {timing.net_up + timing.net_down:,} us, told apart by the server's clock, "
+            f"which is {clock.offset:+,.0f} us from this one's (to {clock.delay / 2:,.0f} us)"
+        )

@@ -37,11 +37,11 @@ class EditCut(Exception):
 
 
 async def complete(
-    service: Service, path: Path, line: int, column: int, parameters: Parameters, timing: bool = False
+    service: Service, path: Path, line: int, column: int, parameters: Parameters, timing: bool | None = None
 ) -> None:
-    """Print the text that belongs at a place as it comes in, and on a terminal where the time went.
+    """Print the text that belongs at a place as it comes in, and on stderr where the time went.
 
-    With ``timing`` stderr says that into a pipe, too. If it was cut off, stderr says so.
+    The latter on a terminal only, unless ``timing`` says whether. If it was cut off, stderr says so.
     """
     source = SourceFile.read(path)
     position = source.index(line, column)
@@ -54,20 +54,29 @@ async def complete(
             sys.stdout.write(shown.feed(piece) if terminal else piece)
             sys.stdout.flush()
         result = await completion.result()
+        clock = session.clock
     if terminal:
-        print(shown.finish())
-    if terminal or timing:
-        print_summary(Console(stderr=True), result)
+        print(shown.finish(), flush=True)
+    if terminal if timing is None else timing:
+        print_summary(Console(stderr=True), result, clock)
     if result.reason != "stop":
         _say(f"the completion {_how_it_was_cut(result)}")
 
 
 async def edit(
-    service: Service, path: Path, first: int, last: int, instruction: str, write: bool, parameters: Parameters
+    service: Service,
+    path: Path,
+    first: int,
+    last: int,
+    instruction: str,
+    write: bool,
+    parameters: Parameters,
+    timing: bool = True,
 ) -> None:
-    """Show an edit of whole lines as a diff that grows, and where the time went; write it if asked to.
+    """Show an edit of whole lines as a diff that grows; write it if asked to.
 
-    Into a pipe it prints a unified diff at the end, which `patch` and `git apply` take.
+    Into a pipe it prints a unified diff at the end, which `patch` and `git apply` take. With ``timing`` stderr says
+    where the time went.
 
     Raises:
         EditCut: the edit ended early.
@@ -82,14 +91,16 @@ async def edit(
             result = await _show(stream, LineDiff(source.text[start:end], first))
         else:
             result = await stream.result()
+        clock = session.clock
     unchanged = result.text == source.text[start:end]
-    if sys.stdout.isatty():
-        print_summary(Console(), result)
-    else:
+    terminal = sys.stdout.isatty()
+    if not terminal:
         sys.stdout.write(unified_diff(path, source.text, (start, end), result.text))
-        print_summary(Console(stderr=True), result)
-        if unchanged:
-            _say("nothing changes")
+    if timing:
+        sys.stdout.flush()
+        print_summary(Console(stderr=True), result, clock)
+    if unchanged and not terminal:
+        _say("nothing changes")
     if result.reason != "stop":
         not_written = f", and {path} was not written" if write else ""
         raise EditCut(f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}")

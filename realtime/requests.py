@@ -85,8 +85,8 @@ class Requests:
         self._check(message, len(superseded))
         document = self._document(message)
         index = document.index(message.position)
-        rests = ((other, other.rest_for(message)) for other in superseded)
-        going_on = next(((other, rest) for other, rest in rests if rest is not None), None)
+        rests = ((other, rest) for other in superseded if (rest := other.rest_for(message)) is not None)
+        going_on = next(rests, None)
         sampling, layout = message.sampling, None
         if going_on is None:
             layout = self._service.prompts.complete(
@@ -106,6 +106,8 @@ class Requests:
 
     def _edit(self, message: Edit, trace: Trace) -> None:
         self._check(message)
+        if message.sampling.logprobs is not None:
+            raise Refused(ErrorCode.INVALID_PARAMETER, "an edit brings operations, which have no logprobs")
         document = self._document(message)
         request = EditRequest(message, document, self._free_streams[-1], trace, self._surroundings)
         layout = request.lay_out(document)

@@ -46,6 +46,8 @@ _DRAIN_TIMEOUT: Final = 1.0
 """Seconds that requests have to end when the server closes."""
 _DRAIN_POLL: Final = 0.01
 _PING_INTERVAL: Final = 20.0
+_PONG_SECONDS: Final = 120.0
+"""A ping waits behind what a slow reader has not read yet: up to 200 kB with what its own kernel holds."""
 _YOUNG_OBJECTS: Final = 20_000
 """New objects after which a garbage collection runs. Python's 700 would have one every few requests."""
 _HEARTBEAT_TIMEOUT: Final = 10.0
@@ -171,7 +173,7 @@ class GatewayServer:
                 server_header=self._name,
                 open_timeout=_OPEN_TIMEOUT,
                 ping_interval=_PING_INTERVAL,
-                ping_timeout=_PING_INTERVAL,
+                ping_timeout=_PONG_SECONDS,
                 close_timeout=_CLOSE_TIMEOUT,
                 max_size=config.limits.max_frame_bytes,
                 write_limit=(high, high // 4),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .protocol import ErrorCode
+
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -28,7 +30,14 @@ _LANGUAGES: Final = {
 
 
 class FileError(Exception):
-    """A file or a place in it that can't be used; the message says which and why."""
+    """A file that can't be used; the message says which and why."""
+
+
+class PlaceError(FileError):
+    """A place that is not in a file; the message says which ones are, and ends with the wire's code for it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message} ({ErrorCode.INVALID_RANGE})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +94,16 @@ class SourceFile:
         """The index of a place in the text; the column after the last character is one, too.
 
         Raises:
-            FileError: there is no such line or column.
+            PlaceError: there is no such line or column.
 
         """
+        if not self.text and (line, column) != (1, 1):
+            raise PlaceError(f"{self.path} is empty; its only place is line 1, column 1, not {line}:{column}")
         start, end = self.lines(line, line)
         content = self.text[start:end].removesuffix("\n").removesuffix("\r")
         if not 1 <= column <= len(content) + 1:
-            raise FileError(
-                f"line {line} of {self.path} has {len(content)} characters; "
+            raise PlaceError(
+                f"line {line} of {self.path} has {_counted(len(content), 'character')}; "
                 f"the column can be 1 to {len(content) + 1}, not {column}"
             )
         return start + column - 1
@@ -101,11 +112,15 @@ class SourceFile:
         """The range of whole lines, from the start of the first to after the line end of the last.
 
         Raises:
-            FileError: there are no such lines.
+            PlaceError: there are no such lines.
 
         """
+        if first > last:
+            raise PlaceError(f"the lines {first}:{last} are reversed; the first comes first, as in {last}:{first}")
         if not 1 <= first <= last <= self.line_count:
-            raise FileError(f"{self.path} has lines 1 to {self.line_count}; {first}:{last} is no range of them")
+            beyond = first if not 1 <= first <= self.line_count else last
+            lines = "line 1 only" if self.line_count == 1 else f"lines 1 to {self.line_count}"
+            raise PlaceError(f"{self.path} has {lines}; there is no line {beyond}")
         start = 0
         for _ in range(first - 1):
             start = self.text.index("\n", start) + 1
@@ -141,3 +156,7 @@ class SourceFile:
             if temporary is not None:
                 with contextlib.suppress(OSError):
                     temporary.unlink()
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

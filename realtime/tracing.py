@@ -31,6 +31,9 @@ HOPS: Final = (
     "server_write",
 )
 """The hops of `Timing`, in their order."""
+_PARSE, _PROMPT, _IPC_IN, _QUEUE, _PREFILL, _FIRST_TOKEN, _STEP, _IPC_OUT, _ENCODE, _WRITE = range(len(HOPS))
+
+_ENGINE_HOPS: Final = (_PROMPT, _IPC_IN, _QUEUE, _PREFILL, _FIRST_TOKEN, _STEP, _IPC_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +82,36 @@ class Trace:
 
         ``earlier`` are the sequences that were given up, the oldest first: each hop is the sum of its times.
         """
-        # A hop that was never reached takes no time; rounding the readings, not the hops, keeps their sum exact.
-        reached = self.received // 1000
-        hops = dict.fromkeys(HOPS, 0)
-
-        def reach(hop: str, reading: int) -> None:
-            nonlocal reached
-            mark = max(reading // 1000, reached)
-            hops[hop] += mark - reached
-            reached = mark
-
-        def compute(submitted: int, finished: Finished, left: int) -> None:
-            reach("session_prompt", submitted)
-            engine = finished.received_ns
-            reach("ipc_in", min(engine, left))
-            for hop, duration in (
-                ("engine_queue", finished.queue_ns),
-                ("engine_prefill", finished.prefill_ns),
-                ("engine_first_token", finished.first_token_ns),
-                ("engine_step", finished.step_ns),
-            ):
-                engine += duration
-                reach(hop, min(engine, left))
-            reach("ipc_out", left)
-
-        reach("server_parse", self.parsed)
+        hops, ends = [_PARSE], [self.parsed]
         if self.ready:
-            reach("session_prompt", self.ready)
-            reach("engine_queue", self.submitted)
+            hops += _PROMPT, _QUEUE
+            ends += self.ready, self.submitted
         for stretch in earlier:
-            compute(stretch.submitted, stretch.finished, stretch.left)
-        compute(self.submitted, finished, self.ended)
-        reach("server_encode", self.encoded)
-        reach("server_write", self.sent)
-        return Timing(received=self.received // 1000, first_sent=self.first_sent // 1000, sent=reached, **hops)
+            hops += _ENGINE_HOPS
+            ends += _engine_ends(stretch.submitted, stretch.finished, stretch.left)
+        hops += _ENGINE_HOPS
+        ends += _engine_ends(self.submitted, finished, self.ended)
+        hops += _ENCODE, _WRITE
+        ends += self.encoded, self.sent
+        # A hop that was never reached takes no time; rounding the readings, not the hops, keeps their sum exact.
+        received = reached = self.received // 1000
+        times = [0] * len(HOPS)
+        for hop, end in zip(hops, ends, strict=True):
+            mark = end // 1000
+            if mark > reached:
+                times[hop] += mark - reached
+                reached = mark
+        return Timing(received, self.first_sent // 1000, reached, *times)
+
+
+def _engine_ends(submitted: int, finished: Finished, left: int) -> tuple[int, ...]:
+    """When each of `_ENGINE_HOPS` ended, of one sequence; none after ``left``."""
+    started = finished.received_ns
+    queued = started + finished.queue_ns
+    filled = queued + finished.prefill_ns
+    first = filled + finished.first_token_ns
+    stepped = first + finished.step_ns
+    ends: tuple[int, ...] = started, queued, filled, first, stepped
+    if stepped > left:  # the engine went on with it after it was left
+        ends = tuple(min(end, left) for end in ends)
+    return submitted, *ends, left

@@ -1,9 +1,9 @@
 """`warmline bench warm`: what having computed ahead is worth, measured at the client of a real service.
 
-Cold and warm requests for texts of several scale, and typing with a request behind every key and behind every few,
-alone and while other sessions warm their places. Conditions alternate within each round, so that what drifts on
-the machine meets all of them. The KV cache shares full blocks of 16 tokens: of a warm completion's prompt 1 to 16
-tokens are left to compute, of an edit's those and the instruction, which nobody knew before.
+Cold and warm requests for texts of several scale, how soon a cancelled one ends, and typing with a request behind
+every key and behind every few, alone and while other sessions warm their places. Conditions alternate within each
+round, so that what drifts on the machine meets all of them. The KV cache shares full blocks of 16 tokens: of a warm
+completion's prompt 1 to 16 tokens are left to compute, of an edit's those and the instruction, which nobody knew.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from warmline.client import Session
 from warmline.engine import BLOCK_SIZE, this_machine
 
 from .service import running_service
-from .warm_report import figures, print_report, ratios
+from .warm_report import cancel_figures, figures, print_report, ratios
 from .warm_requests import (
     KEY_SECONDS,
     Kind,
+    Moment,
     Sample,
     Scale,
     Service,
+    cancelled,
     cold,
     others_warming,
     type_keys,
@@ -105,6 +107,7 @@ async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -
     for number in range(plan.rounds):
         _say(f"cold and warm requests, round {number + 1} of {plan.rounds}")
         await benchmark.cold_and_warm(session.context_length)
+        await benchmark.cancels(session.context_length)
     for number in range(plan.files):
         _say(f"typing into file {number + 1} of {plan.files}")
         await benchmark.typing(number)
@@ -123,6 +126,10 @@ async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -
         "block_size": BLOCK_SIZE,
         "key_seconds": KEY_SECONDS,
         "requests": rows,
+        "cancels": [
+            {"moment": moment, "size": size, **cancel_figures(got)}
+            for (moment, size), got in benchmark.cancelled.items()
+        ],
         "typing": [
             {"where": where, "every": every, "others": others, **figures(got)}
             for (where, every, others), got in benchmark.typed.items()
@@ -136,6 +143,7 @@ class _Benchmark:
 
     Attributes:
         samples: by kind, size, state, and whether others warm.
+        cancelled: microseconds to the end, by what the request was in, and size.
         typed: by place, keys between requests, and whether others warm.
     """
 
@@ -143,6 +151,7 @@ class _Benchmark:
         self, service: Service, sources: Sequence[SourceText], plan: Plan, fresh: FreshText, scale: Scale
     ) -> None:
         self.samples: defaultdict[tuple[Kind, int, str, bool], list[Sample]] = defaultdict(list)
+        self.cancelled: defaultdict[tuple[Moment, int], list[int | None]] = defaultdict(list)
         self.typed: defaultdict[tuple[str, int, bool], list[Sample]] = defaultdict(list)
         self._service = service
         self._sources = sources
@@ -167,6 +176,16 @@ class _Benchmark:
             for kind, size in sizes:
                 if size in self._plan.beside:
                     await self._warm(session, kind, size, True)
+
+    async def cancels(self, room: int) -> None:
+        """One round: each size that fits, cancelled in its prompt and in its text."""
+        moments: tuple[Moment, ...] = ("prefill", "decode")
+        async with self._service.connect() as session:
+            for size in self._plan.sizes:
+                for moment in moments if size + _ROOM <= room else ():
+                    text = self._text(size)
+                    took = await cancelled(session, text, moment, self._scale.seconds * len(text))
+                    self.cancelled[moment, size].append(took)
 
     async def _warm(self, session: Session, kind: Kind, size: int, others: bool) -> None:
         text = self._text(size)

@@ -42,6 +42,18 @@ def figures(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
+def cancel_figures(times: Sequence[int | None]) -> dict[str, Any]:
+    """Median and spread in milliseconds of those that were cancelled in time."""
+    took = [time / 1e3 for time in times if time is not None]
+    return {
+        "requests": len(times),
+        "cancelled": len(took),
+        "to_end": _quantile(took, 0.5),
+        "to_end_quartiles": [_quantile(took, 0.25), _quantile(took, 0.75)],
+        "to_end_max": max(took, default=None),
+    }
+
+
 def ratios(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     """The time to the first token cold over warm, by kind and size, alone and ``_beside_others``."""
     cold = {(row["kind"], row["size"]): row["ttft"] for row in rows if row["state"] == "cold"}
@@ -64,6 +76,7 @@ def print_report(report: dict[str, Any]) -> None:
         f"The cache shares full blocks of {report['block_size']} tokens: the tail is what is left to compute."
     )
     console.print(_requests(report))
+    console.print(_cancels(report))
     console.print(_typing(report))
 
 
@@ -85,6 +98,24 @@ def _requests(report: dict[str, Any]) -> Table:
             _number(row["pass"]),
             _number(row["beyond_pass"]),
             f"{report['ratios'][_name(row)]:.1f}x" if row["state"] == "warm" else "",
+        )
+    return table
+
+
+def _cancels(report: dict[str, Any]) -> Table:
+    table = _table(
+        "From the cancel of a completion to its terminal frame, when its blocks are free",
+        ("cancelled in its", "size", "ms", "most", "cancelled"),
+        names=1,
+    )
+    for row in report["cancels"]:
+        low, high = row["to_end_quartiles"]
+        table.add_row(
+            {"prefill": "prompt", "decode": "text"}[row["moment"]],
+            str(row["size"]),
+            f"{_number(row['to_end'])} ({_number(low)} to {_number(high)})",
+            _number(row["to_end_max"]),
+            f"{row['cancelled']}/{row['requests']}",
         )
     return table
 

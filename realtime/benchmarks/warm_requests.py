@@ -1,4 +1,4 @@
-"""The measurements of `warmline bench warm`, over the SDK: cold and warm requests, and typing."""
+"""The measurements of `warmline bench warm`, over the SDK: cold and warm requests, cancels, and typing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from warmline.client import Result as RequestResult
 from .warm_texts import FreshText, Typing
 
 Kind = Literal["complete", "edit"]
+Moment = Literal["prefill", "decode"]
+"""What a request is in when it is cancelled: its prompt, or its text."""
 
 KEY_SECONDS: Final = 0.08
 """Between two keys: 150 words a minute."""
 SUGGESTED_TOKENS: Final = 16
 """What a completion while typing may have."""
+_CANCELLED_TOKENS: Final = 512
+"""What a completion that is cancelled may have."""
 _INSTRUCTION: Final = "Add type annotations"
 _CALIBRATION_CHARS: Final = 4000
 _PAUSE_SECONDS: Final = 0.3
@@ -127,6 +131,28 @@ async def warm(session: Session, text: str, kind: Kind, pause: float) -> Sample:
     sample = await one_token(session, document, kind)
     await document.close()
     return sample
+
+
+async def cancelled(session: Session, text: str, moment: Moment, cold: float) -> int | None:
+    """Microseconds from the cancel of a completion to its terminal frame; None if it ended by itself before.
+
+    ``cold`` is what its first token takes, in seconds: in half of that it is in its prompt.
+    """
+    document = await session.open(f"file:///cancelled/{text[:40].strip()}", "", "python")
+    await document.change(0, 0, text)
+    stream = session.complete(document, len(text), max_tokens=_CANCELLED_TOKENS)
+    if moment == "prefill":
+        await asyncio.sleep(cold / 2)
+    else:
+        await anext(stream, None)
+    began = time.perf_counter_ns()
+    stream.cancel()
+    result = await stream.result()
+    took = (time.perf_counter_ns() - began) // 1000
+    await document.close()
+    # One that has text was not in its prompt any more.
+    in_time = result.reason == "cancel" and (moment == "decode" or not result.receipt.output_tokens)
+    return took if in_time else None
 
 
 async def expect(document: Document, kind: Kind) -> None:

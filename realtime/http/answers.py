@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from warmline.engine import Finished
+from warmline.engine import Finished, TokenLogprobs
+
+from .logprobs import (
+    ChatCollector,
+    ChatLogprobs,
+    Collector,
+    CompletionCollector,
+    CompletionLogprobs,
+    TokenBytes,
+)
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -63,25 +73,28 @@ class _Delta(Struct, frozen=True, gc=False, omit_defaults=True):
     content: str = ""
 
 
+_Logprobs = ChatLogprobs | CompletionLogprobs | None
+
+
 class _ChatChoice(Struct, frozen=True, gc=False):
     message: _Message
+    logprobs: _Logprobs
     finish_reason: FinishReason
     index: int = 0
-    logprobs: None = None
 
 
 class _ChatChunkChoice(Struct, frozen=True, gc=False):
     delta: _Delta
-    finish_reason: FinishReason | None = None
+    logprobs: _Logprobs
+    finish_reason: FinishReason | None
     index: int = 0
-    logprobs: None = None
 
 
 class _TextChoice(Struct, frozen=True, gc=False):
     text: str
-    finish_reason: FinishReason | None = None
+    logprobs: _Logprobs
+    finish_reason: FinishReason | None
     index: int = 0
-    logprobs: None = None
 
 
 _Choice = _ChatChoice | _ChatChunkChoice | _TextChoice
@@ -101,13 +114,23 @@ class Answer(ABC):
     """Writes one answer, either whole or as the events of a stream.
 
     ``usage`` has a stream tell what it cost, in an event of its own before the end. ``predicted`` says that the
-    request had a prediction.
+    request had a prediction. ``token_bytes`` is there if log probabilities were asked for.
     """
 
     whole_object: str
     chunk_object: str
+    collector: type[Collector]
 
-    def __init__(self, request_id: str, model: str, fingerprint: str, *, usage: bool, predicted: bool) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        model: str,
+        fingerprint: str,
+        *,
+        usage: bool,
+        predicted: bool,
+        token_bytes: TokenBytes | None = None,
+    ) -> None:
         self.id = request_id
         self._created = int(time.time())
         self._model = model
@@ -115,31 +138,40 @@ class Answer(ABC):
         self._with_usage = usage
         self._predicted = predicted
         self._begun = False
+        self._collector = None if token_bytes is None else self.collector(token_bytes)
+
+    def score(self, logprobs: Iterable[TokenLogprobs]) -> None:
+        """Take the log probabilities of the next tokens. The next event brings them, or the whole answer."""
+        if self._collector is not None:
+            self._collector.add(logprobs)
 
     def whole(self, text: str, finished: Finished) -> bytes:
         """The body of an answer that isn't streamed."""
-        choice = self._choice(text, _reason(finished))
+        choice = self._choice(text, self._logprobs(), _reason(finished))
         return _encode(self._answer(self.whole_object, (choice,), self._usage(finished)))
 
     def event(self, text: str) -> bytes:
         """The event that brings the next text."""
         first, self._begun = not self._begun, True
-        return self._event((self._chunk(text, None, first=first),))
+        return self._event((self._chunk(text, self._logprobs(), None, first=first),))
 
     def last(self, finished: Finished) -> bytes:
         """The events that end a stream."""
         first, self._begun = not self._begun, True
-        end = self._event((self._chunk("", _reason(finished), first=first),))
+        end = self._event((self._chunk("", None, _reason(finished), first=first),))
         usage = self._event((), self._usage(finished)) if self._with_usage else b""
         return b"".join((end, usage, DONE))
 
     @abstractmethod
-    def _choice(self, text: str, reason: FinishReason) -> _Choice:
+    def _choice(self, text: str, logprobs: _Logprobs, reason: FinishReason) -> _Choice:
         """The choice of a whole answer."""
 
     @abstractmethod
-    def _chunk(self, text: str, reason: FinishReason | None, *, first: bool) -> _Choice:
+    def _chunk(self, text: str, logprobs: _Logprobs, reason: FinishReason | None, *, first: bool) -> _Choice:
         """The choice of an event."""
+
+    def _logprobs(self) -> _Logprobs:
+        return None if self._collector is None else self._collector.take()
 
     def _usage(self, finished: Finished) -> Usage:
         return Usage.of(finished, predicted=self._predicted)
@@ -157,12 +189,13 @@ class ChatAnswer(Answer):
 
     whole_object = "chat.completion"
     chunk_object = "chat.completion.chunk"
+    collector = ChatCollector
 
-    def _choice(self, text: str, reason: FinishReason) -> _ChatChoice:
-        return _ChatChoice(_Message(text), reason)
+    def _choice(self, text: str, logprobs: _Logprobs, reason: FinishReason) -> _ChatChoice:
+        return _ChatChoice(_Message(text), logprobs, reason)
 
-    def _chunk(self, text: str, reason: FinishReason | None, *, first: bool) -> _ChatChunkChoice:
-        return _ChatChunkChoice(_Delta("assistant" if first else "", text), reason)
+    def _chunk(self, text: str, logprobs: _Logprobs, reason: FinishReason | None, *, first: bool) -> _ChatChunkChoice:
+        return _ChatChunkChoice(_Delta("assistant" if first else "", text), logprobs, reason)
 
 
 class CompletionAnswer(Answer):
@@ -170,12 +203,13 @@ class CompletionAnswer(Answer):
 
     whole_object = "text_completion"
     chunk_object = "text_completion"
+    collector = CompletionCollector
 
-    def _choice(self, text: str, reason: FinishReason) -> _TextChoice:
-        return _TextChoice(text, reason)
+    def _choice(self, text: str, logprobs: _Logprobs, reason: FinishReason) -> _TextChoice:
+        return _TextChoice(text, logprobs, reason)
 
-    def _chunk(self, text: str, reason: FinishReason | None, *, first: bool) -> _TextChoice:
-        return _TextChoice(text, reason)
+    def _chunk(self, text: str, logprobs: _Logprobs, reason: FinishReason | None, *, first: bool) -> _TextChoice:
+        return _TextChoice(text, logprobs, reason)
 
 
 def _reason(finished: Finished) -> FinishReason:

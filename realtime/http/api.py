@@ -129,15 +129,17 @@ class Api:
             raise Problem(ErrorCode.INVALID_PARAMETER, "a suffix needs a prompt of text", "suffix")
         else:
             plan = partial(list, prompt)
+        ends = self._service.prompts.ends(prompt, suffix) if isinstance(prompt, str) else ()
+        sampling = body.sampling(random.getrandbits(48), ends, _COMPLETION_TOKENS)
         job = _Job(
             "http_completion",
             body,
-            body.sampling(random.getrandbits(48), (), _COMPLETION_TOKENS),
+            sampling,
             plan,
             len(prompt) + len(suffix),
             trace,
             valid_traceparent(request.headers.get("traceparent")),
-            self._answer(CompletionAnswer, "cmpl", body),
+            self._answer(CompletionAnswer, "cmpl", body, sampling),
         )
         return await self._generate(job, request.scope["state"][SALT])
 
@@ -150,15 +152,16 @@ class Api:
         contents = [
             text_of(message.content, f"messages[{number}].content", "\n") for number, message in enumerate(messages)
         ]
+        sampling = body.sampling(random.getrandbits(48), chat.stop, self._model.max_sequence_tokens)
         job = _Job(
             "http_chat",
             body,
-            body.sampling(random.getrandbits(48), chat.stop, self._model.max_sequence_tokens),
+            sampling,
             partial(chat.whole, roles, contents),
             sum(map(len, contents)) + _MESSAGE_CHARS * len(messages),
             trace,
             valid_traceparent(request.headers.get("traceparent")),
-            self._answer(ChatAnswer, "chatcmpl", body),
+            self._answer(ChatAnswer, "chatcmpl", body, sampling),
         )
         return await self._generate(job, request.scope["state"][SALT])
 
@@ -237,13 +240,14 @@ class Api:
         if not self._running[salt]:
             del self._running[salt]
 
-    def _answer(self, kind: type[Answer], prefix: str, body: Common) -> Answer:
+    def _answer(self, kind: type[Answer], prefix: str, body: Common, sampling: SamplingParams) -> Answer:
         return kind(
             f"{prefix}-{secrets.token_hex(12)}",
             self._model.name,
             self._fingerprint,
             usage=body.includes_usage,
             predicted=body.prediction is not None,
+            token_bytes=None if sampling.logprobs is None else self._service.chat.tokenizer.token_bytes,
         )
 
     def _check_model(self, name: str) -> None:
@@ -305,7 +309,11 @@ def _role(message: Message, number: int) -> Role:
     role = _ROLES.get(message.role)
     if role is None or message.tool_calls:
         what = "tool calls" if role is not None else f"messages of the role {message.role[:40]!r}"
-        raise Problem(ErrorCode.INVALID_PARAMETER, f"{what} are not supported here", f"messages[{number}]")
+        raise Problem(
+            ErrorCode.INVALID_PARAMETER,
+            f"{what} are not supported here: give their text to a message of the role {', '.join(_ROLES)}",
+            f"messages[{number}]",
+        )
     return role
 
 

@@ -6,7 +6,7 @@ Fields that are not named here change nothing about the answer and are ignored.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,6 +19,30 @@ _Body = TypeVar("_Body", bound="Common")
 
 _Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 _Stop = Annotated[str, Meta(min_length=1, max_length=256)]
+_Penalty = Annotated[float, Meta(ge=-2, le=2)]
+_Likeliest = Annotated[int, Meta(ge=0, le=20)]
+_Bias = Annotated[
+    dict[Annotated[int, Meta(ge=0, le=2**31 - 1)], Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=1024)
+]
+
+_ONE_ANSWER: Final = "a request has one answer; send it several times, each with a seed of its own"
+_NO_TOOLS: Final = (
+    "no tool is called here; leave it out, describe in a message what you need, and read it from the answer"
+)
+_TEXT_ONLY: Final = "leave it out; the model reads and writes text"
+_INSTEAD: Final = {
+    "n": _ONE_ANSWER,
+    "best_of": _ONE_ANSWER,
+    "echo": "leave it out, and put the prompt before the answer yourself",
+    "tools": _NO_TOOLS,
+    "functions": _NO_TOOLS,
+    "response_format": "answers are plain text; leave it out, ask for the format in a message, and check the answer",
+    "modalities": _TEXT_ONLY,
+    "audio": _TEXT_ONLY,
+    "web_search_options": "nothing is searched; put what the model should know into a message",
+    "reasoning_effort": "thinking is off; leave it out, or give none or minimal",
+}
+"""What to do instead, by field."""
 
 
 class StreamOptions(Struct, frozen=True):
@@ -64,20 +88,17 @@ class Common(Struct, kw_only=True, frozen=True):
     seed: int | None = None
     stop: _Stop | Annotated[list[_Stop], Meta(max_length=16)] | None = None
 
+    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
+    presence_penalty: _Penalty | None = None
+    frequency_penalty: _Penalty | None = None
+    logit_bias: _Bias | None = None
+
     # What is refused unless it asks for nothing.
     n: int | None = None
-    logit_bias: dict[str, Any] | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
 
     def refused(self) -> dict[str, object]:
         """Fields that ask for what can't be done."""
-        return {
-            "n": None if self.n == 1 else self.n,
-            "logit_bias": self.logit_bias,
-            "presence_penalty": self.presence_penalty,
-            "frequency_penalty": self.frequency_penalty,
-        }
+        return {"n": None if self.n == 1 else self.n}
 
     @property
     def includes_usage(self) -> bool:
@@ -85,7 +106,12 @@ class Common(Struct, kw_only=True, frozen=True):
         return self.stream_options is not None and self.stream_options.include_usage
 
     def sampling(self, seed: int, stop: tuple[str, ...], max_tokens: int) -> SamplingParams:
-        """How tokens are chosen. ``seed`` and ``max_tokens`` are for where nothing is said; ``stop`` comes on top."""
+        """How tokens are chosen. ``seed`` and ``max_tokens`` are for where nothing is said; ``stop`` comes on top.
+
+        Raises:
+            Problem: fields contradict each other.
+
+        """
         own = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
         return SamplingParams(
             max_tokens=self.max_tokens or max_tokens,
@@ -95,6 +121,10 @@ class Common(Struct, kw_only=True, frozen=True):
             min_p=self.min_p or 0.0,
             seed=seed if self.seed is None else self.seed & MAX_INT,
             stop=(*own, *stop),
+            repetition_penalty=self.repetition_penalty or 1.0,
+            presence_penalty=self.presence_penalty or 0.0,
+            frequency_penalty=self.frequency_penalty or 0.0,
+            logit_bias=self.logit_bias or {},
         )
 
     def draft(self) -> str:
@@ -113,15 +143,17 @@ class CompletionBody(Common, kw_only=True, frozen=True):
     suffix: str | None = None
     echo: bool | None = None
     best_of: int | None = None
-    logprobs: int | None = None
+    logprobs: _Likeliest | None = None
 
     def refused(self) -> dict[str, object]:
         return {
             **super().refused(),
             "echo": self.echo,
             "best_of": None if self.best_of == 1 else self.best_of,
-            "logprobs": self.logprobs is not None,  # 0 asks for those of the chosen tokens
         }
+
+    def sampling(self, seed: int, stop: tuple[str, ...], max_tokens: int) -> SamplingParams:
+        return msgspec.structs.replace(super().sampling(seed, stop, max_tokens), logprobs=self.logprobs)
 
     def text_or_tokens(self) -> str | list[int]:
         """The one prompt."""
@@ -143,6 +175,7 @@ class ChatBody(Common, kw_only=True, frozen=True):
     messages: Annotated[list[Message], Meta(min_length=1)]
     max_completion_tokens: _Count | None = None
     logprobs: bool | None = None
+    top_logprobs: _Likeliest | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
     response_format: dict[str, Any] | None = None
@@ -155,7 +188,6 @@ class ChatBody(Common, kw_only=True, frozen=True):
         plain = self.response_format is None or self.response_format.get("type") == "text"
         return {
             **super().refused(),
-            "logprobs": self.logprobs,
             "tools": self.tools,
             "functions": self.functions,
             "response_format": None if plain else self.response_format,
@@ -166,10 +198,14 @@ class ChatBody(Common, kw_only=True, frozen=True):
         }
 
     def sampling(self, seed: int, stop: tuple[str, ...], max_tokens: int) -> SamplingParams:
+        if self.top_logprobs and not self.logprobs:
+            raise Problem(ErrorCode.INVALID_PARAMETER, "top_logprobs needs logprobs to be true", "top_logprobs")
         sampling = super().sampling(seed, stop, max_tokens)
-        if self.max_completion_tokens is None:
-            return sampling
-        return msgspec.structs.replace(sampling, max_tokens=self.max_completion_tokens)
+        return msgspec.structs.replace(
+            sampling,
+            max_tokens=self.max_completion_tokens or sampling.max_tokens,
+            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+        )
 
 
 def parse(body: bytes | bytearray, kind: type[_Body]) -> _Body:
@@ -188,11 +224,11 @@ def parse(body: bytes | bytearray, kind: type[_Body]) -> _Body:
         if param is None and found is not None:
             param = found[1]
         raise Problem(ErrorCode.INVALID_MESSAGE, reason if param is None else f"{param}: {reason}", param) from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(ErrorCode.MALFORMED_MESSAGE, f"the body is not JSON: {error}") from None
     for name, value in parsed.refused().items():
         if value:
-            raise Problem(ErrorCode.INVALID_PARAMETER, f"{name} is not supported here; leave it out", name)
+            raise Problem(ErrorCode.INVALID_PARAMETER, f"{name} is not supported here: {_INSTEAD[name]}", name)
     return parsed
 
 
@@ -204,7 +240,7 @@ def text_of(content: str | list[Part] | None, param: str, between: str) -> str:
         if part.type != "text":
             raise Problem(
                 ErrorCode.INVALID_PARAMETER,
-                f"the model reads text only; a part of type {part.type[:40]!r} is none",
+                f"the model reads text only; a part of type {part.type[:40]!r} is none: leave it out",
                 param,
             )
     return between.join(part.text for part in content)

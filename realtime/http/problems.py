@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
@@ -62,22 +63,26 @@ class _Envelope(msgspec.Struct, frozen=True):
 class Problem(Exception):
     """A request that is not answered as it asks.
 
-    ``param`` names the field that is wrong.
+    ``param`` names the field that is wrong. ``retry_after`` is when the same request may succeed, in seconds, where
+    that is known.
     """
 
-    def __init__(self, code: ErrorCode | HttpCode, message: str, param: str | None = None) -> None:
+    def __init__(
+        self, code: ErrorCode | HttpCode, message: str, param: str | None = None, *, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.param = param
+        self.retry_after = retry_after
         self.status = _STATUS.get(code, HTTPStatus.BAD_REQUEST)
 
     @classmethod
-    def of_engine(cls, finished: Finished) -> Problem:
-        """What the engine could not do."""
+    def of_engine(cls, finished: Finished, retry_after: float | None) -> Problem:
+        """What the engine could not do; one that is gone is back after ``retry_after`` seconds."""
         known = finished.error_code in _CODES
         code = ErrorCode(finished.error_code) if known else ErrorCode.INTERNAL_ERROR
-        return cls(code, finished.error or FAULT)
+        return cls(code, finished.error or FAULT, retry_after=retry_after)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -88,7 +93,7 @@ class Problem(Exception):
         if self.status == HTTPStatus.REQUEST_TIMEOUT:
             headers["connection"] = "close"
         if self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-            headers["retry-after"] = "1"
+            headers["retry-after"] = str(math.ceil(self.retry_after or 1))  # RFC 9110, 10.2.3: whole seconds
         return headers
 
     def body(self) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import structlog
-from warmline.engine import Finished, GenerationRequest, SequenceEvent
+from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
 
 from ..receipts import receipt_of
 from ..service import Service
@@ -15,15 +16,31 @@ from .problems import Problem
 
 logger = structlog.get_logger("warmline.http")
 
+_LOGPROB_BYTES: Final = 64
+"""What one log probability takes in an answer, about."""
+
 
 class ClientGone(Exception):
     """Nobody waits for the answer any more."""
 
 
+class Taken(NamedTuple):
+    """What a sequence brought since it was last asked.
+
+    Attributes:
+        logprobs: those of its new tokens, if they were asked for.
+        finished: how it ended, once this is all.
+    """
+
+    text: str
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    finished: Finished | None = None
+
+
 class Reply:
     """The text of one sequence, for one reader that takes it as it can.
 
-    The text of several steps is joined until it is taken. While much of it waits, the sequence pauses in the engine.
+    What several steps brought is joined until it is taken. While much of it waits, the sequence pauses in the engine.
 
     Attributes:
         trace: its readings of the clock; the reader sets ``first_sent``, ``encoded`` and ``sent``.
@@ -53,6 +70,7 @@ class Reply:
         self._on_end = on_end
         self._closed = False
         self._text: list[str] = []
+        self._logprobs: list[TokenLogprobs] = []
         self._waiting = 0
         self._paused = False
         self._finished: Finished | None = None
@@ -64,15 +82,15 @@ class Reply:
         self.trace.submitted = clock()
         self._engine.submit(self._request, self._on_event)
 
-    async def take(self) -> tuple[str, Finished | None]:
-        """Wait for the next text, and for how the sequence ended once that is all.
+    async def take(self) -> Taken:
+        """Wait for the next text or log probabilities, and for how the sequence ended once that is all.
 
         Raises:
             Problem: the engine failed.
             Exception: what `give_up` was called with.
 
         """
-        while not (self._text or self._finished or self._given_up):
+        while not (self._text or self._logprobs or self._finished or self._given_up):
             self._reader = asyncio.get_running_loop().create_future()
             try:
                 await self._reader
@@ -83,14 +101,16 @@ class Reply:
         failed = self._finished is not None and self._finished.reason == "error"
         if failed and not self._text:
             assert self._finished is not None
-            raise Problem.of_engine(self._finished)
+            raise Problem.of_engine(self._finished, self._engine.retry_after)
         text = self._text[0] if len(self._text) == 1 else "".join(self._text)
+        logprobs = tuple(self._logprobs)
         self._text.clear()
+        self._logprobs.clear()
         self._waiting = 0
         if self._paused:
             self._paused = False
             self._engine.pause(self._request.id, False)
-        return text, None if failed else self._finished
+        return Taken(text, logprobs, None if failed else self._finished)
 
     def give_up(self, why: Exception) -> None:
         """Free the sequence at once; `take` raises ``why`` from now on. One that has ended stays as it is."""
@@ -112,9 +132,12 @@ class Reply:
         if event.text:
             self._text.append(event.text)
             self._waiting += len(event.text)
-            if self._waiting > self._most and not self._paused and self._finished is None:
-                self._paused = True
-                self._engine.pause(event.id, True)
+        if event.logprobs:
+            self._logprobs += event.logprobs
+            self._waiting += _LOGPROB_BYTES * sum(1 + len(token.top) for token in event.logprobs)
+        if self._waiting > self._most and not self._paused and self._finished is None:
+            self._paused = True
+            self._engine.pause(event.id, True)
         if self._finished is not None:
             self._on_end(self)
             self._observe()

@@ -86,8 +86,9 @@ class WholeResponse(_Response):
         texts: list[str] = []
         finished: Finished | None = None
         while finished is None:
-            text, finished = await self._reply.take()
+            text, logprobs, finished = await self._reply.take()
             texts.append(text)
+            self._answer.score(logprobs)
         body = self._answer.whole("".join(texts), finished)
         await self._start(send, (b"content-length", str(len(body)).encode()))
         await self._body(send, body, more=False)
@@ -104,17 +105,18 @@ class StreamResponse(_Response):
     content_type = "text/event-stream; charset=utf-8"
 
     async def _write(self, send: Send) -> None:
-        text, finished = await self._reply.take()
+        text, logprobs, finished = await self._reply.take()
         try:
             await self._start(send, (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
             while True:
-                event = self._answer.event(text) if text else b""
+                self._answer.score(logprobs)
+                event = self._answer.event(text) if text or logprobs else b""
                 if finished is not None:
                     event += self._answer.last(finished)
                 await self._body(send, event, more=finished is None)
                 if finished is not None:
                     return
-                text, finished = await self._reply.take()
+                text, logprobs, finished = await self._reply.take()
         except ClientGone:
             raise
         except Problem as problem:

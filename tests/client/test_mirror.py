@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warmline.client import InvalidRange
 from warmline.client.mirror import HASH_EVERY, DocumentMirror
 from warmline.realtime.protocol import Applied, TextEdit
 from warmline.realtime.text import content_hash, string_index, utf16_length
@@ -47,8 +48,22 @@ def test_a_change_that_is_to_be_checked_carries_the_hash() -> None:
     assert (change.length, change.hash) == (3, content_hash("axc"))
 
 
-@pytest.mark.parametrize("span", [(-1, 0), (0, 4), (2, 1), (4, 4)])
-def test_a_range_outside_the_text_is_an_error(span: tuple[int, int]) -> None:
-    """Negative, reversed and too large indices are refused, with the range and the size in the message."""
-    with pytest.raises(ValueError, match=r"not within a text of 3 characters"):
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        ((-1, 0), "the range (-1, 0) is not within a text of 3 characters: indices are 0 to 3 (invalid_range)"),
+        ((0, 4), "the range (0, 4) is not within a text of 3 characters: indices are 0 to 3 (invalid_range)"),
+        (
+            (2, 1),
+            "the range (2, 1) is not within a text of 3 characters: the smaller index comes first (invalid_range)",
+        ),
+        ((4, 4), "position 4 is not within a text of 3 characters: indices are 0 to 3 (invalid_range)"),
+        ((-1, -1), "position -1 is not within a text of 3 characters: indices are 0 to 3 (invalid_range)"),
+    ],
+)
+def test_a_range_outside_the_text_is_an_error(span: tuple[int, int], message: str) -> None:
+    """Negative, reversed and too large indices are refused: what is wrong, what there is, and the wire's code."""
+    with pytest.raises(InvalidRange) as error:
         DocumentMirror("a", "abc", "").check_range(*span)
+    assert isinstance(error.value, ValueError)
+    assert (error.value.code, str(error.value)) == ("invalid_range", message)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
 from warmline.client.errors import OutOfSync, RequestError, ServerMisbehaved, SessionClosed
 from warmline.client.mirror import DocumentMirror
 from warmline.client.operations import Keep, RangeWalk
-from warmline.client.state import EditState, SessionState, TextState
+from warmline.client.state import EditState, SessionState, Signal, TextState
 from warmline.realtime import RangeTracker
 from warmline.realtime.protocol import (
     Accepted,
@@ -25,9 +26,11 @@ from warmline.realtime.protocol import (
     Ops,
     Ping,
     Pong,
+    ScoredDelta,
     ServerMessage,
     Steered,
     Timing,
+    TokenLogprob,
     Welcome,
 )
 
@@ -95,6 +98,17 @@ def test_frames_find_their_request_by_stream(session: Recorded) -> None:
     assert edit.walk.operations == [Keep(0, "abc")]
 
 
+def test_log_probabilities_are_kept_beside_the_text(session: Recorded) -> None:
+    """In the order of the tokens, also those of a frame without text; an abandoned request keeps neither."""
+    completion = session.completion()
+    scores = [TokenLogprob(number, "x", -float(number)) for number in range(3)]
+    session.receive(Accepted(completion.request, 1), ScoredDelta(1, "xx", scores[:2]), ScoredDelta(1, "", scores[2:]))
+    assert ("".join(completion.pieces), completion.logprobs) == ("xx", scores)
+    completion.abandoned = True
+    session.receive(ScoredDelta(1, "x", scores[:1]))
+    assert completion.logprobs == scores
+
+
 def test_a_stream_is_free_again_after_the_terminal_frame(session: Recorded) -> None:
     """The next request may get the same stream number."""
     first = session.completion()
@@ -159,6 +173,7 @@ def test_a_refused_request_ends_with_its_error(session: Recorded) -> None:
         True,
         0.25,
     )
+    assert str(request.error) == "8 are running; try again in 1 s (too_many_requests)"
     assert request.ended.is_set() and session.state.running == 0
 
 
@@ -294,3 +309,25 @@ def test_a_message_out_of_place_is_an_error(session: Recorded, messages: list[Se
     session.edit("😀a")
     with pytest.raises(ServerMisbehaved):
         session.receive(*messages)
+
+
+async def test_a_signal_wakes_everybody_who_waits() -> None:
+    """Each time anew; it remembers nothing for those who come later."""
+    signal, loop = Signal(), asyncio.get_running_loop()
+    signal.set()
+    first, second = signal.wait(loop), signal.wait(loop)
+    assert not first.done() and not second.done()
+    signal.set()
+    assert first.done() and second.done()
+    assert not signal.wait(loop).done()
+
+
+async def test_a_signal_forgets_who_gave_up() -> None:
+    """A program that polls with a timeout leaves nothing behind, and the others are still woken."""
+    signal, loop = Signal(), asyncio.get_running_loop()
+    patient = signal.wait(loop)
+    for _ in range(100):
+        signal.wait(loop).cancel()
+    assert len(signal._waiting) <= 2
+    signal.set()
+    assert patient.done() and not patient.cancelled()

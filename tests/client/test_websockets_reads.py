@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from warmline.client.transport import WebsocketsTransport
 from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
@@ -135,8 +136,8 @@ async def test_a_short_read_within_a_long_frame_is_not_a_frame():
         assert await received(transport, 2) == [payload, b"after"]
 
 
-async def test_the_library_does_not_parse_what_is_one_short_frame(monkeypatch):
-    """It is given the upgrade's answer, and what is none."""
+async def test_the_library_does_not_parse_whole_frames(monkeypatch):
+    """One or several in a read. It is given the upgrade's answer, what is cut, and what is no short message."""
     parsed = []
     data_received = ClientConnection.data_received
 
@@ -145,8 +146,38 @@ async def test_the_library_does_not_parse_what_is_one_short_frame(monkeypatch):
         data_received(connection, data)
 
     monkeypatch.setattr(ClientConnection, "data_received", note)
-    long = binary(b"y" * 200)
-    async with sending([binary(b"x"), long, binary(b"z")], pause=0.02) as transport:
-        assert await received(transport, 3) == [b"x", b"y" * 200, b"z"]
+    ping = Frame(Opcode.PING, b"?").serialize(mask=False)
+    chunks = [
+        binary(b"x"),
+        binary(b"a") + binary(b"y" * 200),
+        ping,
+        binary(b"cut")[:3],
+        binary(b"cut")[3:],
+        binary(b"z"),
+    ]
+    async with sending(chunks, pause=0.02) as transport:
+        assert await received(transport, 5) == [b"x", b"a", b"y" * 200, b"cut", b"z"]
     assert parsed[0].startswith(b"HTTP/1.1 101 ")
-    assert parsed[1:] == [long]
+    assert parsed[1:] == chunks[2:5]
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "binary"])
+async def test_a_server_reads_what_is_sent(text):
+    """Messages of every size, in their order, until the connection is closed."""
+    sent = [bytes(65 + number % 26 for number in range(size)) for size in (*SIZES, *SIZES)]
+    got: asyncio.Queue[str | bytes] = asyncio.Queue()
+
+    async def note(connection: ServerConnection) -> None:
+        async for message in connection:
+            got.put_nowait(message)
+
+    async with serve(note, "127.0.0.1", 0, subprotocols=[Subprotocol("x")]) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        transport = await WebsocketsTransport.connect(url, "x", {}, text=text, proxy=False, ping_interval=None)
+        for message in sent:
+            transport.send(message)
+        async with asyncio.timeout(10):
+            assert [await got.get() for _ in sent] == [message.decode() if text else message for message in sent]
+        await transport.close()
+        transport.send(b"nobody reads this")
+        assert transport.unsent == 0

@@ -513,6 +513,23 @@ async def test_a_reader_that_stalls_is_closed(serve, dial, engine, until):
     wire.connection.transport.abort()
 
 
+async def test_a_reader_that_is_slow_but_reads_is_not_closed(serve, dial, engine, until):
+    """However long its socket stays full: each time one looks, it has taken enough."""
+    engine.scripts.append(["x" * 1000] * 60)
+    server = await serve(limits=Limits(write_high_water=2048, stall_timeout=1.0))
+    sock = narrow_socket(server.port)
+    wire = await dial(server, sock=sock)
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    wire.connection.transport.pause_reading()
+    reading = asyncio.create_task(trickle(wire, sock, 1000))
+    assert len("".join((await wire.ended())[0])) == 60_000
+    reading.cancel()
+    await asyncio.wait([reading])
+    assert b"warmline_slow_readers_total 0.0" in server._service.metrics.render()
+    wire.connection.transport.resume_reading()
+
+
 async def test_a_reader_that_catches_up_has_not_stalled(serve, dial, engine, until):
     """The time is counted from when its socket filled to when it drained."""
     engine.scripts.append(["x" * 1000] * 300)
@@ -583,6 +600,55 @@ async def test_a_request_whose_own_frame_is_too_much_ends_once(serve, dial, engi
     connection._ws.congested = False
     await server.close()
     assert b"warmline_requests_running 0.0" in server._service.metrics.render()
+
+
+async def test_what_comes_in_one_read_is_handled_in_one_turn(serve, dial, engine, monkeypatch):
+    """A key's change and the request behind it, without a task between them and without the library's parser."""
+    handled, parsed = [], []
+    handle, process_event = Session.handle, GatewaySocket.process_event
+
+    def note(session: Session, message: object, received: int, parsed: int) -> None:
+        handled.append((type(message), received))
+        handle(session, message, received, parsed)
+
+    def note_event(ws: GatewaySocket, event: object) -> None:
+        parsed.append(event)
+        process_event(ws, event)
+
+    wire = await dial(await serve())
+    await wire.open("x = 1\n")
+    await wire.send(Ping(1))
+    await wire.receive()
+    monkeypatch.setattr(Session, "handle", note)
+    monkeypatch.setattr(GatewaySocket, "process_event", note_event)
+    encode = wire.codec.encode
+    messages = Change(URI, 1, 2, [TextEdit(6, 6, "y")]), Complete(1, URI, 2, 7)
+    data = b"".join(Frame(Opcode.BINARY, encode(message)).serialize(mask=True) for message in messages)
+    wire.connection.transport.write(data)
+    assert (await wire.ended())[1].reason == "stop"
+    assert [kind for kind, _ in handled] == [Change, Complete]
+    assert len({received for _, received in handled}) == 1
+    assert parsed == []
+
+
+async def test_a_read_takes_no_longer_than_a_turn(serve, dial, monkeypatch):
+    """What is left of it waits in the queue, as others wait for theirs."""
+    monkeypatch.setattr("warmline.realtime.connection._TURN_NS", 0)
+    queued = []
+    process_event = GatewaySocket.process_event
+
+    def note_event(ws: GatewaySocket, event: object) -> None:
+        queued.append(event)
+        process_event(ws, event)
+
+    wire = await dial(await serve())
+    monkeypatch.setattr(GatewaySocket, "process_event", note_event)
+    encode = wire.codec.encode
+    wire.connection.transport.write(
+        b"".join(Frame(Opcode.BINARY, encode(Ping(number))).serialize(mask=True) for number in range(5))
+    )
+    assert [(await wire.receive()).sent for _ in range(5)] == list(range(5))
+    assert len(queued) == 4
 
 
 async def test_messages_that_take_long_let_others_through(serve, dial, monkeypatch):

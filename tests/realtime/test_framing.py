@@ -1,16 +1,124 @@
-"""Frames are what a WebSocket library makes of the same message."""
+"""Frames are what a WebSocket library makes of the same message, and are read as it reads them."""
 
 from __future__ import annotations
 
 import pytest
-from warmline.realtime.framing import frame
-from websockets.frames import Frame, Opcode
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.realtime.framing import (
+    KEY_BYTES,
+    ends_upgrade,
+    find_message,
+    frame,
+    frame_header,
+    frame_size,
+    read_unmasked,
+)
+from websockets.frames import Frame, Opcode, apply_mask
+
+WIDTHS = [0, 1, 125, 126, 127, 65535, 65536, 200_000]
+"""Sizes of a payload on both sides of each width of the length field."""
+SIZES = st.sampled_from([0, 1, 3, 4, 5, 61, 125, 126, 127, 300])
+payloads = SIZES.flatmap(lambda size: st.binary(min_size=size, max_size=size))
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65535, 65536, 200_000])
+def library(payload: bytes, mask: bool, opcode: Opcode = Opcode.BINARY, fin: bool = True) -> bytes:
+    return Frame(opcode, payload, fin).serialize(mask=mask)
+
+
+@pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("text", [True, False], ids=["text", "binary"])
 def test_a_frame_is_the_librarys(size, text):
     """At every width of the length field."""
     payload = b"x" * size
-    expected = Frame(Opcode.TEXT if text else Opcode.BINARY, payload).serialize(mask=False)
+    expected = library(payload, mask=False, opcode=Opcode.TEXT if text else Opcode.BINARY)
     assert frame(payload, text) == expected
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("text", [True, False], ids=["text", "binary"])
+def test_a_masked_frame_begins_as_the_librarys(size, text):
+    """Behind the header come the key and what is masked with it."""
+    made = library(bytes(size), mask=True, opcode=Opcode.TEXT if text else Opcode.BINARY)
+    header = frame_header(size, text, masked=True)
+    assert made.startswith(header)
+    assert len(made) == len(header) + KEY_BYTES + size
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_size_of_a_frame_is_known(size, masked):
+    """At every width of the length field."""
+    assert frame_size(size, masked) == len(library(bytes(size), masked))
+
+
+@given(st.lists(payloads, min_size=1, max_size=6), st.binary(max_size=20))
+def test_a_clients_frames_are_read_one_after_the_other(messages, before):
+    """Each begins where the one before ended."""
+    data = before + b"".join(library(message, mask=True) for message in messages)
+    at, read = len(before), []
+    while at < len(data):
+        found = find_message(data, at, masked=True)
+        assert found is not None
+        begin, at = found
+        read.append(apply_mask(data[begin:at], data[begin - KEY_BYTES : begin]))
+    assert read == messages
+
+
+@given(st.lists(payloads, min_size=1, max_size=6))
+def test_a_servers_frames_are_read_together(messages):
+    """All of a read, in their order."""
+    assert read_unmasked(b"".join(library(message, mask=False) for message in messages)) == messages
+
+
+@given(payloads, payloads, st.data())
+def test_what_is_cut_off_is_not_read(first, second, data):
+    """Wherever the network cut the last frame."""
+    whole = library(first, mask=True), library(second, mask=False)
+    client = whole[0][: data.draw(st.integers(0, len(whole[0]) - 1))]
+    server = frame(first, False) + whole[1][: data.draw(st.integers(1, len(whole[1]) - 1))]
+    assert find_message(client, 0, masked=True) is None
+    assert read_unmasked(server) is None
+
+
+@pytest.mark.parametrize(
+    ("opcode", "fin", "size"),
+    [
+        (Opcode.TEXT, True, 5),
+        (Opcode.BINARY, False, 5),
+        (Opcode.CONT, True, 5),
+        (Opcode.PING, True, 5),
+        (Opcode.CLOSE, True, 5),
+        (Opcode.BINARY, True, 65536),
+    ],
+)
+def test_other_frames_are_left_to_the_library(opcode, fin, size):
+    """And so are those of the wrong side, whose masking is an error."""
+    assert find_message(library(bytes(size), True, opcode, fin), 0, masked=True) is None
+    assert read_unmasked(library(b"one", False) + library(bytes(size), False, opcode, fin)) is None
+    assert find_message(library(b"unmasked", False), 0, masked=True) is None
+    assert read_unmasked(library(b"masked", True)) is None
+
+
+def test_reserved_bits_are_left_to_the_library():
+    """No extension is agreed on that would give them a meaning."""
+    for bit in (0x10, 0x20, 0x40):
+        client, server = bytearray(library(b"x", True)), bytearray(library(b"x", False))
+        client[0] |= bit
+        server[0] |= bit
+        assert find_message(bytes(client), 0, masked=True) is None
+        assert read_unmasked(bytes(server)) is None
+
+
+@pytest.mark.parametrize(
+    ("read", "ends"),
+    [
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", True),
+        (b"HTTP/1.1 101 Switching Protocols\r\n", False),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x82\x01x", False),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x82\x04\r\n\r\n", False),
+    ],
+)
+def test_a_frame_behind_the_headers_is_noticed(read, ends):
+    """Though it may end like them."""
+    assert ends_upgrade(read) is ends

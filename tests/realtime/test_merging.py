@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from warmline.realtime.document import apply_edits
 from warmline.realtime.merging import MAX_MARKS, RangeTracker
 from warmline.realtime.protocol import Applied, Operation, TextEdit
 from warmline.realtime.text import utf16_length, utf16_offset
+from warmline.realtime.text_edits import apply_edits
 
 REQUEST = 7
 

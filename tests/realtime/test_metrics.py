@@ -16,6 +16,7 @@ def metrics():
     stats = EngineStats(
         running=1, waiting=2, blocks_used=3, blocks_cached=4, blocks_total=10, output_tokens=5,
         warming=1, warm_computed_tokens=9, warm_used_tokens=8, warm_dropped=2,
+        freed=(0, 2, *[0] * 10, 1, 3), free_seconds=9.5,
     )  # fmt: skip
     return Metrics(lambda: stats, lambda: 0.25)
 
@@ -66,6 +67,15 @@ def test_the_engine_is_shown_as_it_is_now(metrics):
     for state, count in (("used", 3), ("cached", 4), ("free", 3)):
         assert read[f'warmline_engine_kv_blocks{{state="{state}"}}'] == count
     assert read['warmline_engine_tokens_total{kind="output"}'] == 5
+
+
+def test_the_time_to_free_what_was_cancelled_is_a_histogram(metrics):
+    """As the engine counts it, by its bounds."""
+    read = series(metrics)
+    name = "warmline_engine_cancel_free_seconds"
+    buckets = {bound: read[f'{name}_bucket{{le="{bound}"}}'] for bound in ("0.0001", "0.0002", "0.5", "1.0", "+Inf")}
+    assert buckets == {"0.0001": 0, "0.0002": 2, "0.5": 2, "1.0": 3, "+Inf": 6}
+    assert (read[f"{name}_count"], read[f"{name}_sum"]) == (6, 9.5)
 
 
 def test_warm_work_is_counted_from_nothing(metrics):

@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.realtime.outbox import Outbox
-from warmline.realtime.protocol import Accepted, Delta, Done, Error, Nack, Ops, Pong, Steered, server_codec
+from warmline.realtime.protocol import (
+    MSGPACK,
+    Accepted,
+    Delta,
+    Done,
+    Error,
+    Nack,
+    Ops,
+    Pong,
+    ScoredDelta,
+    Steered,
+    TokenLogprob,
+    server_codec,
+)
 
 
 def test_frames_of_a_stream_become_one():
@@ -27,6 +40,17 @@ def test_nothing_merges_across_another_message():
     messages = [Delta(1, "a"), Done(7, "stop"), Accepted(8, 1), Delta(1, "b")]
     for message in messages:
         outbox.add(message)
+    assert outbox.take() == messages
+
+
+def test_scored_deltas_stay_as_they_are():
+    """Their log probabilities belong to their text; what was before them isn't merged into what comes after."""
+    outbox = Outbox()
+    scored = [ScoredDelta(1, "a", [TokenLogprob(1, "a", -1.0)]), ScoredDelta(1, "", [TokenLogprob(2, "b", -1.0)])]
+    messages = [*scored, Delta(1, "c")]
+    for message in messages:
+        outbox.add(message)
+    assert outbox.size >= sum(len(server_codec(MSGPACK).encode(message)) for message in messages)
     assert outbox.take() == messages
 
 

@@ -22,13 +22,16 @@ from warmline.realtime.protocol import (
     Delta,
     Edit,
     ErrorCode,
+    Logprob,
     Open,
     Ops,
     Ping,
     ProtocolError,
     Reason,
     Sampling,
+    ScoredDelta,
     ServerMessage,
+    TokenLogprob,
     client_codec,
     server_codec,
 )
@@ -47,6 +50,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         case inspect.ListType() | inspect.VarTupleType():
             items = st.lists(values(kind.item_type), max_size=min(kind.max_length or 4, 4))
             return items if isinstance(kind, inspect.ListType) else items.map(tuple)
+        case inspect.DictType():
+            return st.dictionaries(values(kind.key_type), values(kind.value_type), max_size=4)
         case inspect.StrType():
             return st.text(TEXT, min_size=kind.min_length or 0, max_size=20)
         case inspect.IntType():
@@ -132,6 +137,12 @@ def test_no_array_does_more_than_fail(subprotocol, tag, fields):
         ([6, 7, "a", 1, 2, [1, -0.5]], ErrorCode.INVALID_MESSAGE, 7),
         ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, ["a"] * 17]], ErrorCode.INVALID_MESSAGE, 7),
         ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "maybe"]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 0]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 1, 2.5]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 1, 0, -2.5]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 1, 0, 0, {1: 101}]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 1, 0, 0, {-1: 1}]], ErrorCode.INVALID_MESSAGE, 7),
+        ([6, 7, "a", 1, 2, [1, 0, 1, 0, 0, None, [], "auto", 1, 0, 0, None, 21]], ErrorCode.INVALID_MESSAGE, 7),
     ],
 )
 def test_what_is_wrong_is_said(subprotocol, fields, code, request_id):
@@ -175,8 +186,11 @@ def test_the_arrays_are_those_of_the_documentation():
     encode = client_codec(JSON).encode
     assert encode(Open("file:///a", 1, "python", "x")) == b'[2,"file:///a",1,"python","x"]'
     assert (
-        encode(Edit(1, "a", 2, 3, 4, "x")) == b'[7,1,"a",2,3,4,"x",[512,0.0,1.0,0,0.0,null,[],"auto"],null,null,""]'
+        encode(Edit(1, "a", 2, 3, 4, "x"))
+        == b'[7,1,"a",2,3,4,"x",[512,0.0,1.0,0,0.0,null,[],"auto",null,null,null,null,null],null,null,""]'
     )
+    scored = ScoredDelta(3, "x", [TokenLogprob(5, "x", -0.5, [Logprob(6, "y", -0.25)])])
+    assert server_codec(JSON).encode(scored) == b'[11,3,"x",[[5,"x",-0.5,[[6,"y",-0.25]]]]]'
     assert server_codec(JSON).encode(Ops(3, [4, -5, "x"])) == b'[4,3,[4,-5,"x"]]'
 
 

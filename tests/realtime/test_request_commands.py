@@ -126,14 +126,59 @@ async def test_an_edit_into_a_pipe_is_a_diff_that_patch_takes(service, engine, f
     assert file.read_bytes() == "one\r\nzwei 😀\r\ndrei\r\n".encode()
 
 
-async def test_an_edit_on_a_terminal_grows_and_ends_as_a_diff(service, engine, file, terminal) -> None:
-    """At the end the changed lines stand there with their numbers, then the hops."""
+async def test_an_edit_on_a_terminal_grows_and_ends_as_a_diff(service, engine, file, terminal, capsys) -> None:
+    """At the end the changed lines stand there with their numbers; the hops are on stderr."""
     engine.scripts.append(["one\n", "zwei 😀\n", "three"])
     screen = terminal()
     await edit(service, file, 1, 3, "in German", False, {})
     shown = plain(screen.getvalue())
     assert "1   one" in shown and "2 - two 😀" in shown and "  + zwei 😀" in shown
-    assert shown.rindex("zwei") < shown.index("client.queue") < shown.index("end to end")
+    err = capsys.readouterr().err
+    assert "client.queue" not in shown
+    assert err.index("client.queue") < err.index("end to end") < err.index("stop: 3 tokens")
+
+
+@pytest.mark.parametrize("width", ["24", "40", "100"])
+async def test_the_hops_are_a_line_each_however_narrow_the_terminal(
+    service, engine, file, capsys, monkeypatch, width
+) -> None:
+    """Name and microseconds, and as much of a bar as there is room for; then what they come to."""
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    engine.scripts.append(["zwei 😀\n", "drei"])
+    await edit(service, file, 2, 3, "in German", False, {}, timing=True)
+    table = plain(capsys.readouterr().err).lstrip("\n").partition("\n\n")[0].splitlines()
+    names = [line.split()[0] for line in table]
+    assert names[:3] == ["client.queue", "net.up", "server.parse"]
+    assert {"engine.queue", "engine.prefill", "engine.first_token", "engine.step", "server.write", "net.down"} <= {
+        *names
+    }
+    assert all(re.fullmatch(r"[a-z._ ]+ +[\d,]+ us( █*)?", line) for line in table)
+    assert all(len(line) <= max(int(width), 34) for line in table)
+    assert any("█" in line for line in table) == (int(width) > 34)
+
+
+async def test_the_times_are_summed_up(service, engine, file, capsys) -> None:
+    """Time to the first token, per token, and how well the network's two ways are told apart."""
+    engine.scripts.append(["pass", " # a", " b"])
+    await complete(service, file, 1, 4, {}, timing=True)
+    err = capsys.readouterr().err
+    assert re.search(
+        r"stop: 3 tokens in [\d.]+ ms \([\d,]+ tokens/s\), the first after [\d.]+ ms, then [\d.]+ ms each\n", err
+    )
+    assert re.search(r"network [\d,]+ us, told apart by the server's clock, which is [+-][\d,]+ us from", err)
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+async def test_nobody_has_to_see_the_hops(service, engine, file, terminal, capsys, on_terminal) -> None:
+    """With --no-timing there is the result only."""
+    engine.scripts += [["pass"], ["zwei"]]
+    if on_terminal:
+        terminal()
+    await complete(service, file, 1, 4, {}, timing=False)
+    await edit(service, file, 2, 2, "in German", False, {}, timing=False)
+    assert capsys.readouterr().err == ""
 
 
 async def test_an_edit_that_changes_nothing_says_so(service, engine, file, terminal) -> None:
@@ -184,12 +229,14 @@ async def test_an_edit_that_was_cut_fails_without_write_too(service, engine, fil
 
 
 async def test_an_engine_that_fails_is_an_error(service, engine, file) -> None:
-    """Its message reaches the person, and nothing is written."""
+    """Its message and when it is back reach the person, and nothing is written."""
+    engine.retry_after = 2.2
     engine.scripts.append(["zwei"])
     engine.paused = True
     engine.submit, submit = lambda *arguments: (submit(*arguments), engine.fail("it died")), engine.submit
-    with pytest.raises(EngineUnavailable, match="it died"):
+    with pytest.raises(EngineUnavailable, match="it died; try again in 3 s") as unavailable:
         await edit(service, file, 2, 2, "in German", True, {})
+    assert unavailable.value.retry_after == 2.2
     assert file.read_bytes() == OLD.encode()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime.source_file import FileError, SourceFile
+from warmline.realtime.source_file import FileError, PlaceError, SourceFile
 
 
 @pytest.fixture
@@ -81,11 +81,17 @@ def test_every_range_of_lines_is_what_stands_on_them(lines: list[str], data: st.
     assert text[slice(*source.lines(first, last))] == expected
 
 
-@pytest.mark.parametrize("span", [(0, 1), (1, 4), (3, 2), (4, 4)])
-def test_lines_that_are_not_there_are_refused(file, span: tuple[int, int]) -> None:
-    """The message says which lines there are."""
-    with pytest.raises(FileError, match="has lines 1 to 3"):
+@pytest.mark.parametrize(("span", "line"), [((0, 1), 0), ((1, 4), 4), ((4, 4), 4), ((99, 120), 99)])
+def test_lines_that_are_not_there_are_refused(file, span: tuple[int, int], line: int) -> None:
+    """The message says which lines there are, and ends with the code that the wire has for it."""
+    with pytest.raises(PlaceError, match=rf"a\.py has lines 1 to 3; there is no line {line} \(invalid_range\)$"):
         file(b"a\nb\n").lines(*span)
+
+
+def test_lines_the_wrong_way_round_are_named_as_such(file) -> None:
+    """With how they are written."""
+    with pytest.raises(PlaceError, match=r"the lines 3:2 are reversed; .* as in 2:3 \(invalid_range\)$"):
+        file(b"a\nb\n").lines(3, 2)
 
 
 def test_columns_count_characters_from_one(file) -> None:
@@ -94,14 +100,21 @@ def test_columns_count_characters_from_one(file) -> None:
     assert [source.index(1, column) for column in (1, 2, 3, 4)] == [0, 1, 2, 3]
     assert source.index(2, 2) == len(source.text)
     for column in (0, 5):
-        with pytest.raises(FileError, match="the column can be 1 to 4"):
+        with pytest.raises(PlaceError, match=f"line 1 .* has 3 characters; the column can be 1 to 4, not {column}"):
             source.index(1, column)
+    with pytest.raises(PlaceError, match="has 1 character; the column can be 1 to 2, not 99"):
+        source.index(2, 99)
 
 
 def test_an_empty_file_has_one_place(file) -> None:
     """Line 1, column 1."""
     assert file(b"").index(1, 1) == 0
     assert file(b"").lines(1, 1) == (0, 0)
+    for line, column in ((2, 1), (1, 2), (0, 0)):
+        with pytest.raises(PlaceError, match=rf"is empty; its only place .* not {line}:{column} \(invalid_range\)"):
+            file(b"").index(line, column)
+    with pytest.raises(PlaceError, match="has line 1 only; there is no line 2"):
+        file(b"").lines(1, 2)
 
 
 @pytest.mark.parametrize(

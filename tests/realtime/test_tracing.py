@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine import Finished
-from warmline.realtime.tracing import HOPS, Trace
+from warmline.realtime.protocol import Timing
+from warmline.realtime.tracing import HOPS, Stretch, Trace
 
 DELAYS = st.lists(st.integers(0, 10**7), min_size=10, max_size=10)
 
@@ -41,6 +42,26 @@ def test_a_delay_shows_in_its_own_hop_alone(delays, hop):
     before, after = (trace.timing(finished) for trace, finished in (trace_of(delays), trace_of(slow)))
     for name in HOPS:
         assert getattr(after, name) - getattr(before, name) == (5000 if name == HOPS[hop] else 0)
+
+
+def test_the_hops_are_those_of_the_wire_in_its_order():
+    """They are put into `Timing` by their place."""
+    assert Timing.__struct_fields__ == ("received", "first_sent", "sent", *HOPS)
+
+
+@given(DELAYS, st.integers(0, 10**8))
+def test_nothing_counts_after_a_sequence_was_left(delays, into):
+    """However long the engine went on with it: that time is the next sequence's."""
+    trace, finished = trace_of(delays)
+    before = trace.submitted - 10**9
+    left = before + into
+    stretch = Stretch(before, left, trace_of(delays, before - delays[0] - delays[1])[1])
+    trace.parsed, trace.received = before, before
+    timing = trace.timing(finished, [stretch])
+    assert sum(getattr(timing, hop) for hop in HOPS) == timing.sent - timing.received
+    engine = sum(getattr(timing, hop) for hop in HOPS[2:8])
+    later = trace.ended // 1000 - trace.submitted // 1000
+    assert engine == left // 1000 - before // 1000 + later
 
 
 def test_waiting_for_another_prompt_is_queueing_not_prompt_making():

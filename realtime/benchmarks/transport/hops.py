@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from .awake import kept_awake
 from .children import Child
 from .measure import Plan
 from .peers.warmline_peer import WarmlinePeer
@@ -31,9 +33,13 @@ class HopChange:
     end_to_end: float
 
 
-async def measure_hops(child: Child, plan: Plan) -> list[HopChange]:
-    """Delay each hop in turn and compare with requests without the delay, all through the same proxy."""
-    with Proxy(child.ports["warmline"]) as proxy:
+async def measure_hops(child: Child, plan: Plan, processors: Iterable[int]) -> list[HopChange]:
+    """Delay each hop in turn and compare with requests without the delay, all through the same proxy.
+
+    Who waits for what is held up would wake later for having waited, and the hops behind would show the delay, too.
+    So the processors don't sleep meanwhile.
+    """
+    with kept_awake(processors), Proxy(child.ports["warmline"]) as proxy:
         peer = WarmlinePeer("websockets")
         await peer.open(proxy.port)
         try:

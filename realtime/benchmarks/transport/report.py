@@ -18,6 +18,9 @@ _COLUMNS: Final = {
 }
 _CLOSE: Final = 0.05
 """How far the change of a hop may be from the delay that was put into it."""
+_TOO_SHORT: Final = "too short to judge"
+_ROUNDS: Final = 5
+"""Fewer rounds say nothing about a target: one disturbance decides their median."""
 
 
 def print_report(report: dict[str, Any], console: Console) -> None:
@@ -35,7 +38,12 @@ def print_report(report: dict[str, Any], console: Console) -> None:
     _print_ratios("ours over theirs, default client", report, "", TARGETS, console)
     if "faster_client_ratios" in report:
         _print_ratios("with the faster client", report, "faster_client_", TARGETS | FASTER_TARGETS, console)
-    _print_hops(report["hops"], console)
+    _print_hops(report["hops"], _is_long(report), console)
+
+
+def _is_long(report: dict[str, Any]) -> bool:
+    """Whether enough was measured to hold it against a target."""
+    return bool(report["plan"]["rounds"] >= _ROUNDS)
 
 
 def _print_peers(name: str, by_peer: dict[str, Any], sizes: dict[str, float], console: Console) -> None:
@@ -61,13 +69,13 @@ def _print_ratios(
             f"{ratio:.2f}",
             f"{low:.2f} to {high:.2f}",
             f"{target:.2f}",
-            "met" if ratio <= target else "missed",
+            ("met" if ratio <= target else "missed") if _is_long(report) else _TOO_SHORT,
             "" if overhead is None else f"{overhead:.2f}",
         )
     console.print(table)
 
 
-def _print_hops(hops: dict[str, Any], console: Console) -> None:
+def _print_hops(hops: dict[str, Any], is_long: bool, console: Console) -> None:
     delay = hops["delay"]
     table = Table("delayed", "its hop, µs", "all other hops", "", title=f"{delay / 1000:g} ms put into one hop")
     for change in hops["changes"]:
@@ -76,6 +84,6 @@ def _print_hops(hops: dict[str, Any], console: Console) -> None:
             change["delay"],
             f"{change['own']:+.0f}",
             f"{change['others']:+.0f}",
-            f"{'within' if close else 'not within'} {_CLOSE:.0%}",
+            f"{'within' if close else 'not within'} {_CLOSE:.0%}" if is_long else _TOO_SHORT,
         )
     console.print(table)

@@ -63,7 +63,8 @@ async def benchmark(model: str, plan: Plan) -> dict[str, Any]:
             gc.collect()
             gc.freeze()
             rounds: dict[str, dict[str, list[Figures]]] = {}
-            for placement in placements():
+            places = placements()
+            for placement in places:
                 placement.take(children.values())
                 figures: dict[str, list[Figures]] = {peer.name: [] for peer in peers}
                 rounds[placement.name] = figures
@@ -75,7 +76,7 @@ async def benchmark(model: str, plan: Plan) -> dict[str, Any]:
         sizes = {}
         for peer in peers:
             sizes[peer.name] = await bytes_a_token(peer, children[peer.child].ports[peer.server], plan.tokens)
-        hops = await measure_hops(children["warmline"], plan)
+        hops = await measure_hops(children["warmline"], plan, places[-1].servers | places[-1].clients)
     counted = list(rounds.values())[-1]
     return {
         "machine": machine,

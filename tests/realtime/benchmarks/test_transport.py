@@ -16,6 +16,7 @@ from warmline.realtime.benchmarks.transport.delays import hold_up
 from warmline.realtime.benchmarks.transport.measure import Figures, one_way
 from warmline.realtime.benchmarks.transport.proxy import Proxy
 from warmline.realtime.benchmarks.transport.ratios import DEFAULT, FLOOR, TARGETS, ratios
+from warmline.realtime.benchmarks.transport.report import print_report
 from warmline.realtime.benchmarks.transport.terms import Reply
 
 PEERS = {
@@ -56,6 +57,31 @@ def test_everything_is_measured_and_printed(default_model, tmp_path, capsys, mon
     printed = capsys.readouterr().out
     for shown in (*PEERS, *TARGETS, "two cores" if "two cores" in report["placements"] else "one core", "ipc"):
         assert shown in printed
+    assert "too short to judge" in printed
+    assert not any(verdict in printed for verdict in ("met", "missed", "within 5%"))
+
+
+@pytest.mark.parametrize(("rounds", "verdicts"), [(1, []), (7, ["met", "missed", "within 5%", "not within 5%"])])
+def test_a_short_run_is_held_against_no_target(capsys, rounds, verdicts):
+    """One disturbance would decide it."""
+    changes = [{"delay": "ipc", "own": own, "others": 0.0} for own in (1000.0, 700.0)]
+    values = dict.fromkeys(TARGETS, 0.1) | {"ttft_vs_httpx": 0.9}
+    report = {
+        "machine": {"processor": "p", "cores": 2, "system": "s", "python": "3", "versions": {}},
+        "plan": {"rounds": rounds, "requests": 3, "tokens": 30},
+        "placements": {},
+        "bytes_a_token": {},
+        "text_bytes_a_token": 3.0,
+        "hops": {"delay": 1000.0, "changes": changes},
+        "ratios": values,
+        "ratio_spread": {key: (value, value) for key, value in values.items()},
+        "overhead_ratios": dict.fromkeys(TARGETS),
+    }
+    print_report(report, Console(width=200))
+    cells = {cell.strip() for line in capsys.readouterr().out.splitlines() for cell in line.split("│")}
+    found = cells & {"met", "missed", "within 5%", "not within 5%"}
+    assert found == set(verdicts)
+    assert ("too short to judge" in cells) == (not verdicts)
 
 
 def test_what_is_missing_is_named(monkeypatch, default_model):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from warmline.realtime.benchmarks.warm_report import figures, print_report, ratios
+from warmline.realtime.benchmarks.warm_report import cancel_figures, figures, print_report, ratios
 from warmline.realtime.benchmarks.warm_requests import Sample
 from warmline.realtime.benchmarks.warm_texts import FreshText, SourceText, TextsMissing, read_sources, typings
 
@@ -93,11 +93,19 @@ def test_no_figures_of_no_requests(capsys: pytest.CaptureFixture[str]):
             "block_size": 16,
             "key_seconds": 0.08,
             "requests": [],
+            "cancels": [{"moment": "decode", "size": 500, **cancel_figures([None])}],
             "typing": [{"where": "end", "every": 1, "others": False, **row}],
             "ratios": {},
         }
     )
     assert "0/0" in capsys.readouterr().out
+
+
+def test_the_figures_of_cancels():
+    """In milliseconds; those that ended by themselves first have none."""
+    found = cancel_figures([1000, None, 3000])
+    assert (found["requests"], found["cancelled"]) == (3, 2)
+    assert (found["to_end"], found["to_end_quartiles"], found["to_end_max"]) == (2.0, [1.5, 2.5], 3.0)
 
 
 def test_ratios_are_cold_over_warm_of_the_same_kind_and_size():

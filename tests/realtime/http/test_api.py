@@ -161,6 +161,16 @@ async def test_a_model_that_can_fill_in_is_given_the_suffix(serve_http, openai_c
     assert prompt == "<file_sep>after<repo_name>before"
 
 
+async def test_a_fence_that_closes_nothing_is_no_part_of_a_completion(serve_http, openai_client, engine):
+    """A model whose adapter taught it edits ends some texts with one; where the prompt has fences, they are text."""
+    engine.model = msgspec.structs.replace(engine.model, fill_marks=("<file_sep>", "<repo_name>"))
+    client = openai_client(await serve_http())
+    await client.completions.create(model="scripted", prompt="def fib(n):", stop="END")
+    await client.completions.create(model="scripted", prompt="```python\ndef fib(n):")
+    await client.completions.create(model="scripted", prompt="def fib(n):", suffix="\n```\n")
+    assert [request.sampling.stop for request in engine.requests] == [("END", "\n```", "```"), (), ()]
+
+
 # Models --------------------------------------------------------------------------------------------------------
 
 
@@ -213,11 +223,8 @@ async def test_a_key_has_one_prefix_cache_whatever_it_comes_through(serve_http, 
     ("fields", "param"),
     [
         ({"n": 2}, "n"),
-        ({"logprobs": True}, "logprobs"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"logit_bias": {"1": 5}}, "logit_bias"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"reasoning_effort": "high"}, "reasoning_effort"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content"),
@@ -226,11 +233,28 @@ async def test_a_key_has_one_prefix_cache_whatever_it_comes_through(serve_http, 
     ],
 )  # fmt: skip
 async def test_what_would_change_the_answer_is_refused(serve_http, openai_client, engine, fields, param):
-    """Naming the field."""
+    """Naming the field, with what to do instead, in the envelope of OpenAI's API."""
     client = openai_client(await serve_http())
     with pytest.raises(openai.BadRequestError) as refusal:
         await client.chat.completions.create(**{"model": "scripted", "messages": HELLO, **fields})
-    assert (refusal.value.code, refusal.value.param) == ("invalid_parameter", param)
+    error = refusal.value
+    assert (error.code, error.param, error.type) == ("invalid_parameter", param, "invalid_request_error")
+    assert error.response.json().keys() == {"error"}
+    assert error.response.json()["error"].keys() == {"message", "type", "param", "code"}
+    what, _, instead = error.body["message"].partition(": ")
+    assert "not supported here" in what or "text only" in what or "type content" in what
+    assert instead or param == "prediction.type"
+    assert engine.requests == []
+
+
+async def test_a_completion_can_not_have_several_answers(serve_http, openai_client, engine):
+    """Each field is refused by its own name."""
+    client = openai_client(await serve_http())
+    for fields in ({"n": 2}, {"best_of": 3}, {"echo": True}):
+        (name,) = fields
+        with pytest.raises(openai.BadRequestError, match=f"{name} is not supported here: ") as refusal:
+            await client.completions.create(model="scripted", prompt="x", **fields)
+        assert (refusal.value.code, refusal.value.param) == ("invalid_parameter", name)
     assert engine.requests == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -73,9 +75,112 @@ def test_a_prediction_is_text_or_parts():
     assert chat().draft() == ""
 
 
-@pytest.mark.parametrize("fields", [{"echo": True}, {"best_of": 2}, {"logprobs": 1}, {"logprobs": 0}, {"n": 3}])
+def test_penalties_and_bias_are_taken_as_in_openais_api():
+    """JSON spells the token ids of a bias as strings; the repetition penalty is vLLM's."""
+    asked = chat(repetition_penalty=1.1, presence_penalty=0.5, frequency_penalty=-1, logit_bias={"7": -100})
+    sampling = asked.sampling(SEED, (), 1)
+    assert (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty) == (1.1, 0.5, -1)
+    assert sampling.logit_bias == {7: -100}
+    plain = completion().sampling(SEED, (), 1)
+    assert (plain.repetition_penalty, plain.presence_penalty, plain.frequency_penalty) == (1, 0, 0)
+    assert plain.logit_bias == {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"repetition_penalty": 0},
+        {"presence_penalty": 2.5},
+        {"frequency_penalty": "x"},
+        {"logit_bias": {"a": 1}},
+        {"logit_bias": {"1": 101}},
+    ],
+)
+def test_penalties_and_bias_out_of_range_are_refused(fields):
+    """By name."""
+    (name,) = fields
+    with pytest.raises(Problem, match=name) as problem:
+        completion(**fields)
+    assert problem.value.code == "invalid_message"
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant"), [({}, None), ({"logprobs": None}, None), ({"logprobs": 0}, 0), ({"logprobs": 20}, 20)]
+)
+def test_a_completion_says_of_how_many_of_the_likeliest(fields, meant):
+    """Of none asks for those of the chosen tokens."""
+    assert completion(**fields).sampling(SEED, (), 1).logprobs == meant
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant"),
+    [
+        ({}, None),
+        ({"logprobs": False}, None),
+        ({"logprobs": False, "top_logprobs": 0}, None),
+        ({"logprobs": True}, 0),
+        ({"logprobs": True, "top_logprobs": None}, 0),
+        ({"logprobs": True, "top_logprobs": 20}, 20),
+    ],
+)
+def test_a_chat_says_whether_and_of_how_many(fields, meant):
+    """In two fields."""
+    assert chat(**fields).sampling(SEED, (), 1).logprobs == meant
+
+
+@pytest.mark.parametrize("logprobs", [None, False])
+def test_the_likeliest_alone_are_not_to_be_had(logprobs):
+    """As in OpenAI's API."""
+    with pytest.raises(Problem, match="top_logprobs needs logprobs to be true") as problem:
+        chat(logprobs=logprobs, top_logprobs=1).sampling(SEED, (), 1)
+    assert (problem.value.code, problem.value.param) == ("invalid_parameter", "top_logprobs")
+
+
+@pytest.mark.parametrize(
+    ("make", "fields", "name"),
+    [
+        (completion, {"logprobs": 21}, "logprobs"),
+        (completion, {"logprobs": -1}, "logprobs"),
+        (completion, {"logprobs": 1.5}, "logprobs"),
+        (completion, {"logprobs": True}, "logprobs"),
+        (chat, {"logprobs": 5}, "logprobs"),
+        (chat, {"logprobs": "true"}, "logprobs"),
+        (chat, {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        (chat, {"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+        (chat, {"logprobs": True, "top_logprobs": True}, "top_logprobs"),
+    ],
+)
+def test_numbers_of_the_likeliest_out_of_range_are_refused(make, fields, name):
+    """By name, as is the other endpoint's type."""
+    with pytest.raises(Problem, match=f"^{name}: Expected `") as problem:
+        make(**fields)
+    assert (problem.value.code, problem.value.param) == ("invalid_message", name)
+
+
+@pytest.mark.parametrize("fields", [{"echo": True}, {"best_of": 2}, {"n": 3}])
 def test_what_a_completion_can_not_do_is_refused(fields):
-    """Naming the field."""
+    """Naming the field, and saying what to do."""
     with pytest.raises(Problem, match="not supported") as problem:
         completion(**fields)
+    assert re.fullmatch(r"(\w+) is not supported here: .{10,}", problem.value.message)[1] == problem.value.param
     assert problem.value.param in fields
+
+
+def test_each_field_that_may_be_refused_has_its_advice():
+    """Whatever it is set to."""
+    wrong = {
+        "n": 2,
+        "best_of": 2,
+        "echo": True,
+    }
+    wrong |= {
+        "tools": [1],
+        "functions": [1],
+        "response_format": {"type": "json"},
+        "audio": {"a": 1},
+    }
+    wrong |= {"modalities": ["audio"], "web_search_options": {"a": 1}, "reasoning_effort": "high"}
+    for kind, required in ((ChatBody, {"messages": [{"role": "user"}]}), (CompletionBody, {"prompt": "x"})):
+        for name in parse(msgspec.json.encode(required), kind).refused():
+            with pytest.raises(Problem, match=rf"^{name} is not supported here: \w"):
+                parse(msgspec.json.encode({**required, name: wrong[name]}), kind)

@@ -399,7 +399,8 @@ async def test_closing_ends_requests_with_an_error(serve_http, openai_client, ba
 
 
 async def test_an_engine_that_dies_is_an_error(serve_http, openai_client, bare, engine, until):
-    """In the stream, as the status of whole answers, and in /healthz."""
+    """In the stream, as the status of whole answers, which say when to try again, and in /healthz."""
+    engine.retry_after = 2.2
     engine.scripts.append(itertools.chain(["so "], held(engine)))
     server = await serve_http()
     stream = await openai_client(server).chat.completions.create(model="scripted", **STREAM)
@@ -413,6 +414,7 @@ async def test_an_engine_that_dies_is_an_error(serve_http, openai_client, bare, 
     assert error.value.code == "engine_unavailable"
     answer = await client.answer()
     assert (answer.status, answer.error["code"]) == (503, "engine_unavailable")
+    assert answer.headers["retry-after"] == "3"
     client.send("/healthz", method="GET")
     assert (await client.answer()).status == 503
 

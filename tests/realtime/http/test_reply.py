@@ -6,15 +6,17 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from warmline.engine import Finished, GenerationRequest, SequenceEvent
+from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
 from warmline.realtime.http.problems import Problem
-from warmline.realtime.http.reply import ClientGone, Reply
+from warmline.realtime.http.reply import ClientGone, Reply, Taken
 from warmline.realtime.limits import Limits
 from warmline.realtime.tracing import Trace
 
 
 class Recorder:
     """An engine and metrics that note what they are told."""
+
+    retry_after = 7.0
 
     def __init__(self) -> None:
         self.paused: list[bool] = []
@@ -23,7 +25,9 @@ class Recorder:
         self.ended = 0
 
     def submit(self, request, on_event) -> None:
-        self.say = lambda text="", finished=None: on_event(SequenceEvent(request.id, text, b"", finished))
+        self.say = lambda text="", finished=None, logprobs=(): on_event(
+            SequenceEvent(request.id, text, b"", finished, logprobs)
+        )
 
     def pause(self, sequence: int, paused: bool) -> None:
         self.paused.append(paused)
@@ -58,16 +62,16 @@ async def test_text_is_taken_as_it_comes(reply, recorder):
     taking = asyncio.ensure_future(reply.take())
     await asyncio.sleep(0)
     recorder.say("a")
-    assert await taking == ("a", None)
+    assert await taking == Taken("a")
     recorder.say("b", Finished("stop"))
-    assert await reply.take() == ("b", Finished("stop"))
+    assert await reply.take() == Taken("b", finished=Finished("stop"))
 
 
 async def test_what_was_not_taken_is_joined(reply, recorder):
     """A slow reader gets fewer and longer texts."""
     for text in ("a", "b", "c"):
         recorder.say(text)
-    assert await reply.take() == ("abc", None)
+    assert await reply.take() == Taken("abc")
 
 
 async def test_the_engine_pauses_while_much_waits(reply, recorder):
@@ -77,10 +81,41 @@ async def test_the_engine_pauses_while_much_waits(reply, recorder):
     recorder.say("x")
     recorder.say("x")
     assert recorder.paused == [True]
-    assert await reply.take() == ("x" * 12, None)
+    assert await reply.take() == Taken("x" * 12)
     assert recorder.paused == [True, False]
     recorder.say("x" * 11, Finished("stop"))
     assert recorder.paused == [True, False]
+
+
+ONE, TWO = TokenLogprobs(1, -0.5), TokenLogprobs(2, -0.25, ((3, -0.125),))
+
+
+async def test_log_probabilities_come_with_their_text(reply, recorder):
+    """Joined as it is; also those that have none, alone or with the end."""
+    recorder.say("a", logprobs=(ONE,))
+    recorder.say("b", logprobs=(TWO,))
+    assert await reply.take() == Taken("ab", (ONE, TWO))
+    taking = asyncio.ensure_future(reply.take())
+    await asyncio.sleep(0)
+    recorder.say(logprobs=(TWO,))
+    assert await taking == Taken("", (TWO,))
+    recorder.say("", Finished("stop"), (ONE,))
+    assert await reply.take() == Taken("", (ONE,), Finished("stop"))
+
+
+async def test_the_engine_pauses_while_many_log_probabilities_wait(reply, recorder):
+    """They take far more room than their text."""
+    recorder.say("x", logprobs=(ONE,))
+    assert recorder.paused == [True]
+    assert await reply.take() == Taken("x", (ONE,))
+    assert recorder.paused == [True, False]
+
+
+async def test_a_failure_before_any_text_is_told_at_once(reply, recorder):
+    """Whatever the log probabilities were of."""
+    recorder.say("", Finished("error", error_code="internal_error", error="broke"), (ONE,))
+    with pytest.raises(Problem, match="broke"):
+        await reply.take()
 
 
 async def test_a_reader_that_waits_is_told_that_it_is_over(reply, recorder):
@@ -99,9 +134,10 @@ async def test_a_reader_that_waits_is_told_that_it_is_over(reply, recorder):
 async def test_text_comes_before_the_failure_that_follows_it(reply, recorder):
     """The engine may say both at once."""
     recorder.say("a", Finished("error", error_code="engine_unavailable", error="gone"))
-    assert await reply.take() == ("a", None)
-    with pytest.raises(Problem, match="gone"):
+    assert await reply.take() == Taken("a")
+    with pytest.raises(Problem, match="gone") as problem:
         await reply.take()
+    assert problem.value.headers["retry-after"] == "7"
 
 
 @pytest.mark.parametrize("engine_first", [True, False])

@@ -141,6 +141,23 @@ async def test_a_request_that_can_not_be_carried_out_is_refused(client, message,
     assert client.of(Done)[0].request == 2
 
 
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (complete(1, position=99), "offset 99 is outside the text, whose places are 0 to 22, in UTF-16 units"),
+        (
+            Edit(1, URI, 1, 0, 99, "x"),
+            "the range 0..99 is outside the text, whose places are 0 to 22, in UTF-16 units",
+        ),
+        (Edit(1, URI, 1, 5, 4, "x"), "the range 5..4 is reversed; the smaller offset comes first"),
+    ],
+)
+async def test_a_place_that_is_not_there_is_refused_with_those_that_are(client, message, says):
+    """So that the message alone is enough to put it right."""
+    (error,) = client.say(message)
+    assert (error.code, error.message) == (ErrorCode.INVALID_RANGE, says)
+
+
 async def test_an_offset_inside_a_surrogate_pair_is_refused(client):
     """For a position and for a range."""
     client.say(Open("file:///e", 1, "", "a🎉b"))
@@ -228,15 +245,16 @@ async def test_a_cancelled_request_ends_with_cancel(client):
 
 
 async def test_an_engine_that_dies_ends_its_requests(client):
-    """Each with one error that says to try again."""
+    """Each with one error that says to try again, and when."""
     client.engine.default = itertools.repeat("x")
+    client.engine.retry_after = 2.5
     client.say(complete(1), Edit(2, URI, 1, 0, 9, "x"))
     await asyncio.sleep(0.01)
     client.engine.fail("the engine process ended")
     errors = client.of(Error)
-    assert [(error.request, error.code, error.retryable) for error in errors] == [
-        (1, ErrorCode.ENGINE_UNAVAILABLE, True),
-        (2, ErrorCode.ENGINE_UNAVAILABLE, True),
+    assert [(error.request, error.code, error.retryable, error.retry_after_ms) for error in errors] == [
+        (1, ErrorCode.ENGINE_UNAVAILABLE, True, 2500),
+        (2, ErrorCode.ENGINE_UNAVAILABLE, True, 2500),
     ]
     assert client.of(Done) == []
 
@@ -248,6 +266,7 @@ async def test_an_error_of_the_engine_is_passed_on(client):
     await client.drained()
     (error,) = client.of(Error)
     assert (error.request, error.code, error.message, error.retryable) == (1, "internal_error", "it broke", False)
+    assert error.retry_after_ms is None
 
 
 async def test_a_fault_of_ours_still_ends_the_request(client, monkeypatch):
