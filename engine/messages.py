@@ -7,11 +7,14 @@ machine share; the hop never leaves the machine.
 from __future__ import annotations
 
 from array import array
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 FinishReason = Literal["stop", "length", "cancel", "error"]
+
+FREE_SECONDS: Final = (100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0)
+"""The bounds by which `EngineStats.freed` counts."""
 
 
 def pack_tokens(tokens: list[int]) -> bytes:
@@ -31,7 +34,10 @@ class _Array(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class SamplingParams(_Array, frozen=True):
     """How the next token is chosen: temperature 0 is greedy; top_p 1, top_k 0, min_p 0 are off.
 
-    Random numbers are keyed by (seed, position), so batch mates and drafts don't change them.
+    Random numbers are keyed by (seed, position), so batch mates and drafts don't change them. Penalties of 1
+    (repetition) and 0 (the others) are off; see `warmline.engine.sampling` for what each does, and in which order.
+    ``logit_bias`` maps tokens to what is added to their logits. With ``logprobs`` each token comes with its log
+    probability and those of so many of the likeliest; None is off.
     """
 
     max_tokens: int = 512
@@ -41,6 +47,11 @@ class SamplingParams(_Array, frozen=True):
     min_p: float = 0.0
     seed: int = 0
     stop: tuple[str, ...] = ()
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: dict[int, float] = {}
+    logprobs: int | None = None
 
 
 class GenerationRequest(_Array, tag=1, frozen=True):
@@ -61,9 +72,13 @@ class GenerationRequest(_Array, tag=1, frozen=True):
 
 
 class CancelRequest(_Array, tag=2, frozen=True):
-    """Free a sequence now, in whatever state. Unknown ids are ignored (it may just have ended)."""
+    """Free a sequence now, in whatever state. Unknown ids are ignored (it may just have ended).
+
+    ``sent_ns`` is a clock reading, from which the time to free counts; 0 is none.
+    """
 
     id: int
+    sent_ns: int = 0
 
 
 class WarmRequest(_Array, tag=3, frozen=True):
@@ -123,13 +138,28 @@ class Finished(_Array, frozen=True):
     """Prompt tokens that warm work had computed and that no request had used before; not among ``cached_tokens``."""
 
 
+class TokenLogprobs(_Array, frozen=True):
+    """A token's log probability (natural), and the likeliest tokens at its position with theirs, likeliest first.
+
+    They are of the model's own distribution: no temperature, bias, penalty or filter. The least is -9999.
+    """
+
+    token: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
 class SequenceEvent(_Array, frozen=True):
-    """What one step brought to one sequence: its new tokens (packed) and the text that can be shown."""
+    """What one step brought to one sequence: its new tokens (packed) and the text that can be shown.
+
+    ``logprobs`` has one for each of the tokens, if they were asked for.
+    """
 
     id: int
     text: str
     tokens: bytes = b""
     finished: Finished | None = None
+    logprobs: tuple[TokenLogprobs, ...] = ()
 
 
 class EngineStats(_Array, frozen=True):
@@ -152,13 +182,20 @@ class EngineStats(_Array, frozen=True):
     warm_computed_tokens: int = 0
     warm_used_tokens: int = 0
     warm_dropped: int = 0
+    freed: tuple[int, ...] = (0,) * (len(FREE_SECONDS) + 1)
+    """Cancelled requests by the smallest of `FREE_SECONDS` that the time from the cancel's sending to their blocks
+    being free does not exceed; the last are beyond all."""
+    free_seconds: float = 0.0  # all those times together
 
 
 class StepOutput(_Array, tag=1, frozen=True):
-    """Everything one step brought, in one message; with no events it is the idle heartbeat."""
+    """Everything one step brought, in one message; with no events it is a heartbeat.
+
+    ``stats`` come as often as heartbeats, and only when they have changed.
+    """
 
     events: list[SequenceEvent]
-    stats: EngineStats
+    stats: EngineStats | None = None
 
 
 class ModelInfo(_Array, tag=2, frozen=True):

@@ -10,18 +10,45 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from warmline.engine import SamplingParams
 from warmline.engine.sampling import sample, uniform_bits
+from warmline.engine.sampling.choice import _draw
+from warmline.engine.sampling.filters import largest
+
+TINY, HUGE = 1e-45, 1e300
 
 logit = st.one_of(
     st.floats(-30, 30, width=32),
     st.sampled_from([0.0, 1.0, 2.0]),  # many ties
-    st.sampled_from([-math.inf, math.nan]),
+    st.sampled_from([-math.inf, math.nan, 1e30, -1e30, 1e-40]),
 )
-rows = st.lists(logit, min_size=1, max_size=400).map(lambda values: np.array(values, dtype=np.float32))
+
+
+def one_hot(size, at):
+    """A row with all mass on one token."""
+    row = np.full(size, -math.inf, dtype=np.float32)
+    row[at % size] = 1
+    return row
+
+
+rows = st.one_of(
+    st.lists(logit, min_size=1, max_size=400).map(lambda values: np.array(values, dtype=np.float32)),
+    st.builds(lambda value, size: np.full(size, value, np.float32), logit, st.integers(1, 3000)),  # all equal
+    st.builds(one_hot, st.integers(1, 400), st.integers(0, 1000)),
+    # Large ones: flat, peaked, and of few different values.
+    st.builds(
+        lambda seed, scale, step, size: (
+            np.round(np.random.default_rng(seed).normal(0, scale, size) / step).astype(np.float32) * np.float32(step)
+        ),
+        st.integers(0, 99),
+        st.sampled_from([0.01, 1, 10, 100]),
+        st.sampled_from([1e-6, 0.5]),
+        st.integers(1000, 6000),
+    ),
+)
 params = st.builds(
     SamplingParams,
-    temperature=st.sampled_from([0.0, 0.1, 0.8, 1.0, 3.0]),
-    top_p=st.sampled_from([1.0, 0.95, 0.5, 0.01]),
-    top_k=st.sampled_from([0, 1, 3, 40]),
+    temperature=st.sampled_from([0.0, TINY, 0.1, 0.8, 1.0, 3.0, 100.0, HUGE]),
+    top_p=st.sampled_from([1.0, 1 - 1e-9, 0.95, 0.5, 0.01, 0.0]),
+    top_k=st.sampled_from([0, 1, 3, 40, 1000]),
     min_p=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
     seed=st.integers(0, 2**53 - 1),
 )
@@ -33,34 +60,59 @@ def by_sorting(row, params, position):
     if not ranked:
         return 0
     largest = row[ranked[0]]
-    if params.temperature == 0:
+    if params.temperature == 0 or largest == math.inf:
         return ranked[0]
-    floor = np.float32(largest + params.temperature * (math.log(params.min_p) if params.min_p else -math.inf))
+    limits = np.finfo(np.float32)
+    temperature = min(max(params.temperature, float(limits.tiny)), float(limits.max))
+    floor = float(largest) + temperature * (math.log(params.min_p) if params.min_p else -math.inf)
+    floor = np.float32(max(floor, float(limits.min)))
     ranked = [id_ for id_ in ranked if row[id_] >= floor]
     ranked = ranked[: params.top_k or None]
-    relative = np.exp((row[ranked].astype(np.float64) - float(largest)) / params.temperature)
-    weights = [round(value * 2**34) for value in relative.tolist()]
-    total, kept = sum(weights), 0
+    with np.errstate(over="ignore", under="ignore"):
+        relative = np.exp((row[ranked] - largest) / np.float32(temperature))
+    weights = dict(zip(ranked, (round(value * 2**34) for value in relative.tolist()), strict=True))
+    ranked.sort(key=lambda id_: -weights[id_])  # stable, and moves nothing unless np.exp is not monotonic
     if params.top_p < 1:
-        mass = 0
-        while mass < params.top_p * total:
-            mass += weights[kept]
+        mass, kept, total = 0, 0, sum(weights.values())
+        while mass < params.top_p * total or not kept:
+            mass += weights[ranked[kept]]
             kept += 1
-        ranked, weights = ranked[:kept], weights[:kept]
-    draw = uniform_bits(params.seed, position) * sum(weights) >> 64
-    for id_, weight in sorted(zip(ranked, weights, strict=True)):
-        if draw < weight:
+        ranked = ranked[:kept]
+    draw = uniform_bits(params.seed, position) * sum(weights[id_] for id_ in ranked) >> 64
+    for id_ in sorted(ranked):
+        if draw < weights[id_]:
             return id_
-        draw -= weight
+        draw -= weights[id_]
     raise AssertionError
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=500)
 @given(rows, params, st.integers(0, 10_000))
 @example(np.array([0, 5e-15], np.float32), SamplingParams(temperature=0.1, top_p=0.5, seed=0), 0)  # of equal weight
+@example(np.array([3], np.float32), SamplingParams(temperature=1.0, top_p=0.0, top_k=1, min_p=1.0), 0)
 def test_sampling_equals_sorting_the_vocabulary(row, params, position):
-    """Thresholds and partitions choose what the full sort would."""
+    """Thresholds, partitions and histograms choose what the full sort would."""
     assert sample(row, params, position) == by_sorting(row, params, position)
+
+
+@settings(deadline=None, max_examples=300)
+@given(rows.map(lambda row: np.nan_to_num(row, nan=-math.inf)), st.integers(1, 500))
+def test_the_largest_are_those_of_a_sort(row, k):
+    """The k largest, the first among equals, in the order of their ids."""
+    expected = sorted(sorted(range(len(row)), key=lambda id_: (-row[id_], id_))[:k])
+    assert largest(row, k).tolist() == expected
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 5000), st.integers(0, 2**64 - 1))
+def test_a_draw_inverts_the_cumulative_distribution(size, bits):
+    """Each index has as many of the numbers below 2**64 as its weight says; one without weight has none."""
+    weights = np.random.default_rng(size).integers(0, 3, size + 1).astype(np.float32)
+    weights[-1] = 1
+    index = _draw(weights, bits)
+    ends = np.cumsum(weights.astype(np.int64))
+    assert weights[index] > 0
+    assert int(ends[index] - weights[index]) <= bits * int(ends[-1]) >> 64 < int(ends[index])
 
 
 def test_a_large_vocabulary_needs_more_than_the_first_nucleus():
