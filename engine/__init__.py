@@ -4,7 +4,15 @@ Importing this package does not import torch; only the engine process does.
 """
 
 from .batch import BLOCK_SIZE
-from .benchmarks import PLAYER_COMMAND, PlayerReadings, recorded_tokens, run_engine_benchmark
+from .benchmarks import (
+    PLAYER_COMMAND,
+    EditReplay,
+    PlayerReadings,
+    recorded_tokens,
+    run_edits_benchmark,
+    run_engine_benchmark,
+    run_sampling_benchmark,
+)
 from .errors import EngineError, ModelError
 from .handle import EngineHandle, OnEvent
 from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_adapter, resolve_model
@@ -13,6 +21,7 @@ from .loading.tokenizer_loader import load_tokenizer
 from .local import LocalEngine
 from .machine import find_compiler, this_machine
 from .messages import (
+    FREE_SECONDS,
     CancelRequest,
     DraftCount,
     EngineStats,
@@ -23,6 +32,7 @@ from .messages import (
     PauseRequest,
     SamplingParams,
     SequenceEvent,
+    TokenLogprobs,
     WarmRequest,
     pack_tokens,
     unpack_tokens,
@@ -35,9 +45,11 @@ __all__ = [
     "BLOCK_SIZE",
     "CATALOG",
     "DEFAULT_MODEL",
+    "FREE_SECONDS",
     "PLAYER_COMMAND",
     "CancelRequest",
     "DraftCount",
+    "EditReplay",
     "EngineError",
     "EngineHandle",
     "EngineOptions",
@@ -54,6 +66,7 @@ __all__ = [
     "PlayerReadings",
     "SamplingParams",
     "SequenceEvent",
+    "TokenLogprobs",
     "Tokenizer",
     "WarmRequest",
     "fetch_model",
@@ -64,7 +77,9 @@ __all__ = [
     "recorded_tokens",
     "resolve_adapter",
     "resolve_model",
+    "run_edits_benchmark",
     "run_engine_benchmark",
+    "run_sampling_benchmark",
     "this_machine",
     "unpack_tokens",
 ]

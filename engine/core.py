@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .backends.base import Backend, PassAborted
 from .batch import BLOCK_SIZE, Batch, SequenceSlice
 from .kv_cache import KVCache
 from .messages import (
+    FREE_SECONDS,
     EngineStats,
     Finished,
     FinishReason,
@@ -21,9 +23,14 @@ from .messages import (
     pack_tokens,
     unpack_tokens,
 )
-from .sampling import Logits, sample
+from .sampling import Logits, sample, token_logprobs
 from .scheduler import Scheduled, Scheduler, StepBudget
 from .sequence import END_OF_REPLAY, Sequence
+from .speculation.create import CreateDrafter, create_drafter
+from .speculation.draft_model import DraftModel
+from .speculation.drafter import Drafter
+from .speculation.earlier_texts import EarlierTexts
+from .speculation.measuring import measure_cost
 from .speculation.verify import verify
 
 logger = logging.getLogger(__name__)
@@ -45,10 +52,23 @@ class Engine:
 
     `add`, `warm`, `pause`, `cancel` and `take_events` may be called between steps, and from the ``should_abort`` of
     a running one. Every added sequence has exactly one event with ``finished`` set, and it is its last.
+
+    Attributes:
+        draft_model: what foresees tokens by computing, if anything does.
+        drafting: makes what drafts for a request; another may be set while idle.
     """
 
-    def __init__(self, backend: Backend, tokenizer: TokenText, budget: StepBudget | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        tokenizer: TokenText,
+        budget: StepBudget | None = None,
+        draft_model: DraftModel | None = None,
+    ) -> None:
         self.backend = backend
+        self.draft_model = draft_model
+        if draft_model is not None:
+            draft_model.vocabulary = min(draft_model.vocabulary, backend.config.vocab_size)
         self.max_sequence_tokens = min(backend.config.context_length, backend.num_blocks * BLOCK_SIZE)
         self.cache = KVCache(backend.num_blocks)
         self.scheduler = Scheduler(self.cache, budget)
@@ -56,6 +76,8 @@ class Engine:
         self._sequences: dict[int, Sequence] = {}
         self._events: list[SequenceEvent] = []
         self._counters = _Counters()
+        self._texts = EarlierTexts()
+        self.drafting: CreateDrafter = self._create_drafter
 
     @property
     def has_work(self) -> bool:
@@ -71,12 +93,14 @@ class Engine:
         """
         now, prompt = self._receive(request)
         room = self.max_sequence_tokens - len(prompt)
-        sequence = Sequence.create(request, prompt, min(request.sampling.max_tokens, room), now)
+        most = min(request.sampling.max_tokens, room)
+        sequence = Sequence.create(request, prompt, most, now, self.drafting)
         tokens = {"prompt": prompt, "draft": unpack_tokens(request.draft or b"")}
+        tokens["logit bias"] = list(request.sampling.logit_bias)
         self._start(sequence, tokens | {"replay": unpack_tokens(request.replay or b"")})
 
     def warm(self, request: WarmRequest) -> None:
-        """Queue a prompt to be computed while no sequence has anything to compute. See `WarmRequest`.
+        """Queue a prompt to be computed in time that no other sequence needs. See `WarmRequest`.
 
         Raises:
             ValueError: a sequence with this id is running.
@@ -94,17 +118,22 @@ class Engine:
         if sequence is not None:
             sequence.paused = paused
 
-    def cancel(self, sequence_id: int) -> None:
-        """End a sequence and free its blocks, whatever it is doing; an unknown id is ignored."""
+    def cancel(self, sequence_id: int, sent_ns: int = 0) -> None:
+        """End a sequence and free its blocks, whatever it is doing; an unknown id is ignored.
+
+        If it is told when that was asked for (`time.monotonic_ns`), it counts how long a request took to free.
+        """
         sequence = self._sequences.get(sequence_id)
         if sequence is not None:
             self._say(sequence, finished=self._end(sequence, "cancel"))
+            if sent_ns and not sequence.warm:
+                self._counters.count_freed((time.monotonic_ns() - sent_ns) / 1e9)
 
     def step(self, should_abort: Callable[[], bool] | None = None) -> list[SequenceEvent]:
         """Run one pass, if there is anything to compute.
 
         ``should_abort`` is asked between layers. The pass is also given up when all its sequences were cancelled
-        meanwhile, and that of a warm request when another request came. Nothing of a pass that was given up counts.
+        meanwhile, or all but a warm one and another request came. Nothing of a pass that was given up counts.
 
         Returns: what happened since the last step ended, cancellations and refusals included.
         """
@@ -140,6 +169,8 @@ class Engine:
             warm_computed_tokens=counters.warm_computed_tokens,
             warm_used_tokens=counters.warm_used_tokens,
             warm_dropped=counters.warm_dropped,
+            freed=tuple(counters.freed),
+            free_seconds=counters.free_seconds,
         )
 
     def check_integrity(self) -> None:
@@ -167,11 +198,21 @@ class Engine:
             assert queue == sorted(queue, key=lambda sequence: sequence.arrival), "out of the order of arrival"
 
     def warm_up(self) -> None:
-        """Run passes of some sizes, so that what is done once is done before the first request. Only when idle."""
+        """Run passes of some sizes, so that what is done once is done before the first request. Only when idle.
+
+        It also measures what passes cost, by which drafts get their length.
+        """
         capacity = min(self.scheduler.budget.prefill, self.max_sequence_tokens)
         for rows in sorted({1, 16, capacity}):
             table = list(range(-(-rows // BLOCK_SIZE)))
             self.backend.forward(Batch([0] * rows, [SequenceSlice(0, rows, 0, table)], [rows - 1]))
+        cost = self.scheduler.cost = measure_cost(self.backend, self.max_sequence_tokens)
+        if self.draft_model is not None:
+            its_cost = measure_cost(self.draft_model.backend, self.draft_model.max_tokens)
+            self.draft_model.effort = its_cost.seconds(1) / cost.seconds(1)
+
+    def _create_drafter(self, request: GenerationRequest, prompt: list[int], most_tokens: int) -> Drafter:
+        return create_drafter(request, prompt, most_tokens, self._texts.of(request.salt), self.draft_model)
 
     def _receive(self, request: GenerationRequest | WarmRequest) -> tuple[int, list[int]]:
         if request.id in self._sequences:
@@ -210,9 +251,8 @@ class Engine:
 
         def given_up() -> bool:
             asked = should_abort is not None and should_abort()
-            if plan[0].sequence.warm and self.scheduler.busy:
-                return True
-            return asked or all(item.sequence.ended for item in plan)
+            wanted = [item.sequence for item in plan if not item.sequence.ended]
+            return asked or not wanted or (self.scheduler.busy and all(sequence.warm for sequence in wanted))
 
         try:
             logits = self.backend.forward(_batch(plan), given_up)
@@ -251,11 +291,16 @@ class Engine:
             return
         sequence.prefilled_ns = sequence.prefilled_ns or time.monotonic_ns()
         params, position = sequence.request.sampling, len(sequence.tokens)
-        targets = verify(
-            draft.tokens,
-            lambda ahead: sequence.target(sample(rows[ahead], params, position + ahead), ahead),
-        )
+
+        def target(ahead: int) -> int:
+            row = sequence.adjusted(rows[ahead], draft.tokens[:ahead])
+            return sequence.target(sample(row, params, position + ahead), ahead)
+
+        targets = verify(draft.tokens, target)
         emitted, text, reason = self._emit(sequence, targets)
+        if params.logprobs is not None:
+            scored = zip(rows[: len(emitted)], emitted, strict=True)
+            sequence.unsent_logprobs += [token_logprobs(row, token, params.logprobs) for row, token in scored]
         accepted = min(len(targets) - 1, len(emitted))
         sequence.advance(item.rows, draft, accepted, emitted)
         self.cache.commit(sequence.table, sequence.tokens, sequence.computed)
@@ -305,6 +350,7 @@ class Engine:
             self._counters.prompt_tokens += sequence.counted_tokens
             self._counters.cached_tokens += sequence.cached_tokens
             self._counters.warm_used_tokens += sequence.warmed_tokens
+        self._let_go(sequence, reason)
         return sequence.finished(reason, time.monotonic_ns(), code, message)
 
     def _end_warmed(self) -> None:
@@ -314,11 +360,22 @@ class Engine:
             sequence.ended = True
             del self._sequences[sequence.request.id]
             self._counters.warm_dropped += reason == "cancel"
+            self._let_go(sequence, reason)
             self._say(sequence, finished=sequence.finished(reason, time.monotonic_ns()))
+
+    def _let_go(self, sequence: Sequence, reason: FinishReason) -> None:
+        """Let later requests of the same key draft from what a sequence said, and free what its drafters hold."""
+        warmed = sequence.warm and sequence.computed_tokens > 0 and reason == "stop"
+        if warmed or (sequence.drafter is not None and reason != "error"):
+            self._texts.remember(sequence.request.salt, sequence.tokens)
+        if sequence.drafter is not None:
+            sequence.drafter.close()
 
     def _say(self, sequence: Sequence, text: str = "", finished: Finished | None = None) -> None:
         tokens, sequence.unsent = sequence.unsent, []
-        self._events.append(SequenceEvent(sequence.request.id, text, pack_tokens(tokens), finished))
+        logprobs, sequence.unsent_logprobs = sequence.unsent_logprobs, []
+        packed = pack_tokens(tokens)
+        self._events.append(SequenceEvent(sequence.request.id, text, packed, finished, tuple(logprobs)))
 
 
 @dataclass(slots=True)
@@ -334,6 +391,12 @@ class _Counters:
     warm_computed_tokens: int = 0
     warm_used_tokens: int = 0
     warm_dropped: int = 0
+    freed: list[int] = field(default_factory=lambda: [0] * (len(FREE_SECONDS) + 1))
+    free_seconds: float = 0.0
+
+    def count_freed(self, seconds: float) -> None:
+        self.freed[bisect_left(FREE_SECONDS, seconds)] += 1
+        self.free_seconds += seconds
 
 
 class _RefusedError(Exception):

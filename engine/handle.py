@@ -15,7 +15,7 @@ class EngineHandle(ABC):
 
     Attributes:
         model: what the engine runs; set once `start` has returned.
-        stats: the newest counters and gauges.
+        stats: the newest counters and gauges, up to half a second old.
         starts: how often it has come up; with each its cache is empty again.
     """
 
@@ -56,6 +56,11 @@ class EngineHandle(ABC):
     @abstractmethod
     def next_id(self) -> int:
         """A sequence id that was never used on this handle."""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until one that is gone probably serves again; None while it runs, or where nobody can tell."""
+        return None
 
     @property
     @abstractmethod

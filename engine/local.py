@@ -67,6 +67,8 @@ class LocalEngine(EngineHandle):
         self._command = command
         self._silence_limit = silence_limit
         self._backoff = _FIRST_BACKOFF
+        self._start_seconds = 0.0  # what the last start took
+        self._back_at = math.inf
         self._ids = count(1)
         self._live: dict[int, OnEvent] = {}
         self._process: _EngineProcess | None = None
@@ -116,7 +118,7 @@ class LocalEngine(EngineHandle):
         if request.id in self._live:
             raise ValueError(f"sequence {request.id} is already running")
         if self._process is None:
-            self._refuse(request, on_event, "the engine is not running")
+            self._refuse(request, on_event, "the engine is not running; it is started again")
             return
         if self._process.unsent > _MAX_UNSENT:
             self._refuse(request, on_event, "the engine does not keep up with its requests; try again later")
@@ -136,7 +138,7 @@ class LocalEngine(EngineHandle):
     def cancel(self, sequence: int) -> None:
         """Free a sequence at once; unknown and finished ones are ignored."""
         if self._process is not None and sequence in self._live:
-            self._process.send(CancelRequest(sequence))
+            self._process.send(CancelRequest(sequence, time.monotonic_ns()))
 
     def next_id(self) -> int:
         """A sequence id that was never used on this handle."""
@@ -148,13 +150,22 @@ class LocalEngine(EngineHandle):
         return math.inf if self._process is None else time.monotonic() - self._process.heard_at
 
     @property
+    def retry_after(self) -> float | None:
+        """Seconds until the next start will probably have succeeded. See `EngineHandle.retry_after`."""
+        if self._process is not None or math.isinf(self._back_at):
+            return None
+        return max(self._back_at - time.monotonic(), _FIRST_BACKOFF)
+
+    @property
     def pid(self) -> int | None:
         """The process id of the running engine."""
         return None if self._process is None else self._process.pid
 
     async def _launch(self) -> None:
+        began = time.monotonic()
         process = _EngineProcess(self._on_step, self._on_death, self._silence_limit)
         self.model = await process.start([*self._command], self._options)
+        self._start_seconds = time.monotonic() - began
         if self._closed:
             await process.end()
             raise EngineError("the engine was closed while it started")
@@ -162,7 +173,8 @@ class LocalEngine(EngineHandle):
         self.starts += 1
 
     def _on_step(self, output: StepOutput) -> None:
-        self.stats = output.stats
+        if output.stats is not None:
+            self.stats = output.stats
         for event in output.events:
             on_event = self._live.get(event.id) if event.finished is None else self._live.pop(event.id, None)
             if on_event is not None:
@@ -173,13 +185,14 @@ class LocalEngine(EngineHandle):
             return
         logger.error("the engine process %s; starting it again", process.fate)
         self._process = None
-        self._fail_live(f"the engine process {process.fate}; try again")
+        if process.served_seconds >= _HEALTHY_SECONDS:
+            self._backoff = 0.0
+        self._expect_back()
+        self._fail_live(f"the engine process {process.fate} and is started again")
         self._restarting = asyncio.get_running_loop().create_task(self._restart(process))
 
     async def _restart(self, dead: _EngineProcess) -> None:
         await dead.end()
-        if dead.served_seconds >= _HEALTHY_SECONDS:
-            self._backoff = 0.0
         while True:
             await asyncio.sleep(self._backoff)
             self._backoff = min(max(2 * self._backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
@@ -187,6 +200,11 @@ class LocalEngine(EngineHandle):
                 return await self._launch()
             except (EngineError, OSError) as error:
                 logger.error("the engine can't be started again, next try in %.1f s: %s", self._backoff, error)
+                self._expect_back()
+
+    def _expect_back(self) -> None:
+        """The next try begins after the backoff, and takes about as long as the last start."""
+        self._back_at = time.monotonic() + self._backoff + self._start_seconds
 
     def _fail_live(self, why: str) -> None:
         live, self._live = self._live, {}

@@ -24,9 +24,10 @@ class OfflineEngine:
         from .backends import create_backend  # imports torch
         from .core import Engine
         from .process import model_info
+        from .speculation.draft_model import load_draft_model
 
         backend, self.tokenizer = create_backend(options)
-        self._engine = Engine(backend, self.tokenizer)
+        self._engine = Engine(backend, self.tokenizer, draft_model=load_draft_model(options))
         self._engine.warm_up()
         self.model: ModelInfo = model_info(self._engine, options)
 

@@ -26,6 +26,7 @@ from .errors import EngineError
 from .framing import FrameDecoder, encode_frame
 from .messages import (
     CancelRequest,
+    EngineStats,
     FromEngine,
     GenerationRequest,
     ModelInfo,
@@ -105,14 +106,20 @@ def serve(engine: Engine, link: GatewayLink) -> None:
         EOFError: the gateway closed its end.
 
     """
-    said = 0.0
+    said = counted = 0.0
+    told: EngineStats | None = None
 
     def say(events: list[SequenceEvent]) -> None:
         """One message for the step, if anything happened or a sign of life is due."""
-        nonlocal said
+        nonlocal said, counted, told
         now = time.monotonic()
-        if events or now - said >= HEARTBEAT_SECONDS:
-            link.send(StepOutput(events, engine.stats()))
+        news = None
+        if now - counted >= HEARTBEAT_SECONDS:
+            counted, stats = now, engine.stats()
+            if stats != told:
+                told = news = stats
+        if events or news or now - said >= HEARTBEAT_SECONDS:
+            link.send(StepOutput(events, news))
             said = now
 
     def listen() -> bool:
@@ -122,7 +129,7 @@ def serve(engine: Engine, link: GatewayLink) -> None:
                 case GenerationRequest():
                     engine.add(message)
                 case CancelRequest():
-                    engine.cancel(message.id)
+                    engine.cancel(message.id, message.sent_ns)
                 case PauseRequest():
                     engine.pause(message.id, message.paused)
                 case _:
@@ -131,11 +138,11 @@ def serve(engine: Engine, link: GatewayLink) -> None:
         return False
 
     while True:
+        if not engine.has_work:
+            link.wait(said + HEARTBEAT_SECONDS - time.monotonic())
         listen()
         if engine.has_work:
             say(engine.step(listen))
-        else:
-            link.wait(said + HEARTBEAT_SECONDS - time.monotonic())
 
 
 def main(create: CreateBackend | None = None) -> None:
@@ -161,9 +168,10 @@ def _start(options: EngineOptions, link: GatewayLink, create: CreateBackend | No
         # Imported here because torch takes seconds, in which a hang-up must be noticed already.
         from .backends import create_backend
         from .core import Engine
+        from .speculation.draft_model import load_draft_model
 
         backend, tokenizer = (create or create_backend)(options)
-        engine = Engine(backend, tokenizer)
+        engine = Engine(backend, tokenizer, draft_model=load_draft_model(options))
         engine.warm_up()
     except Exception as error:
         if isinstance(error, EngineError):

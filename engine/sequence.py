@@ -14,26 +14,16 @@ from .messages import (
     FinishReason,
     GenerationRequest,
     SamplingParams,
+    TokenLogprobs,
     WarmRequest,
     unpack_tokens,
 )
-from .speculation.drafter import Drafter
-from .speculation.edit_cursor import EditCursor
-from .speculation.length import DraftLength
+from .sampling import Adjustments, Logits
+from .speculation.create import CreateDrafter, create_drafter
+from .speculation.drafter import NO_DRAFT, Draft, Drafter
 
 END_OF_REPLAY = -1
 """What a replay gives after its last token; equal to no token, and ends the sequence as an end-of-text token does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """Tokens that a drafter foresees."""
-
-    tokens: list[int]
-    source: str = ""
-
-
-NO_DRAFT = Draft([])
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +41,14 @@ class Sequence:
     prompt_tokens: int
     detokenizer: Detokenizer
     drafter: Drafter | None = None
-    draft_length: DraftLength = field(default_factory=DraftLength)
     replay: list[int] | None = None
     table: BlockTable | None = None
     computed: int = 0
     unsent: list[int] = field(default_factory=list)
     """Emitted tokens whose text is still held back."""
+    unsent_logprobs: list[TokenLogprobs] = field(default_factory=list)
+    """Theirs, if they were asked for."""
+    adjustments: Adjustments | None = None
     warm: bool = False
     """Computed for the cache alone; nothing is sampled."""
     paused: bool = False
@@ -75,9 +67,16 @@ class Sequence:
     first_token_ns: int = 0
 
     @classmethod
-    def create(cls, request: GenerationRequest, prompt: list[int], max_tokens: int, received_ns: int) -> Sequence:
+    def create(
+        cls,
+        request: GenerationRequest,
+        prompt: list[int],
+        max_tokens: int,
+        received_ns: int,
+        drafting: CreateDrafter = create_drafter,
+    ) -> Sequence:
         """A sequence that is to be computed from its beginning."""
-        drafter = EditCursor(unpack_tokens(request.draft)) if request.speculation and request.draft else None
+        drafter = drafting(request, prompt, len(prompt) + max_tokens) if request.speculation else None
         return cls(
             request=request,
             max_tokens=max_tokens,
@@ -87,13 +86,14 @@ class Sequence:
             detokenizer=Detokenizer(request.sampling.stop),
             drafter=drafter,
             replay=unpack_tokens(request.replay) if request.replay is not None else None,
+            adjustments=Adjustments.of(request.sampling, prompt),
         )
 
     @classmethod
     def create_warm(cls, request: WarmRequest, prompt: list[int], received_ns: int) -> Sequence:
         """The full blocks of a prompt, to be computed for the cache: it keeps no others."""
         tokens = prompt[: len(prompt) // BLOCK_SIZE * BLOCK_SIZE]
-        nothing = GenerationRequest(request.id, b"", SamplingParams(max_tokens=0), request.salt)
+        nothing = GenerationRequest(request.id, b"", SamplingParams(max_tokens=0), request.salt, speculation=False)
         sequence = cls.create(nothing, tokens, 0, received_ns)
         sequence.warm = True
         return sequence
@@ -110,10 +110,12 @@ class Sequence:
 
     def propose(self, limit: int) -> Draft:
         """A draft of at most ``limit`` tokens, none beyond what may still be emitted."""
-        if self.drafter is None:
-            return NO_DRAFT
-        limit = min(limit, self.draft_length.limit, self.max_tokens - self.output_tokens - 1)
-        return Draft(self.drafter.propose(limit), self.drafter.source) if limit > 0 else NO_DRAFT
+        limit = min(limit, self.max_tokens - self.output_tokens - 1)
+        return NO_DRAFT if self.drafter is None or limit <= 0 else self.drafter.propose(limit)
+
+    def adjusted(self, row: Logits, ahead: list[int]) -> Logits:
+        """The logits to choose from behind the known tokens and those ``ahead``: bias and penalties applied."""
+        return row if self.adjustments is None else self.adjustments.apply(row, ahead)
 
     def target(self, sampled: int, ahead: int) -> int:
         """The token to emit ``ahead`` tokens from here where the model sampled ``sampled``."""
@@ -137,12 +139,13 @@ class Sequence:
         """A pass computed ``rows`` known tokens and ``draft``, the first ``accepted`` tokens of which stand."""
         self.computed_tokens += self._new_prompt_tokens(self.computed + rows)
         self.tokens += emitted
+        if self.adjustments is not None:
+            self.adjustments.emitted(emitted)
         # The keys and values of accepted drafts are final; those of rejected ones will be written over.
         self.computed += rows + accepted
         if draft.tokens:
             before = self.drafts.get(draft.source, (0, 0))
             self.drafts[draft.source] = (before[0] + len(draft.tokens), before[1] + accepted)
-            self.draft_length.observe(len(draft.tokens), accepted)
         if self.drafter is not None and emitted:
             self.drafter.observe(emitted)
 

@@ -1,7 +1,8 @@
-"""Prompts computed ahead of their requests: which one has the next idle pass. Pure logic, as the scheduler."""
+"""Prompts computed ahead of their requests: which one is next, and how far. Pure logic, as the scheduler."""
 
 from __future__ import annotations
 
+from .batch import BLOCK_SIZE
 from .kv_cache import KVCache
 from .messages import FinishReason
 from .sequence import Sequence
@@ -16,7 +17,8 @@ class Warming:
     room is needed.
 
     Attributes:
-        sequences: those that have not ended, oldest first. One that was begun holds its blocks.
+        sequences: those that have not ended, oldest first. They hold what was computed for them, and what the cache
+            held of them when they came.
         ended: those that ended here, with the reason: to be taken out by the engine.
     """
 
@@ -32,10 +34,9 @@ class Warming:
         """Queue a sequence. One whose blocks are all in the cache ends at once; that counts as using them lately."""
         self.sequences.append(sequence)
         self._turns.append(sequence)
-        self._take_over(sequence)
-        if not sequence.remaining:
+        if self._done(sequence):
             self._end(sequence, "stop")
-        else:
+        elif not sequence.computed:
             self._release(sequence)
         if len(self.sequences) > self.most:
             self._end(self.sequences[0], "cancel")
@@ -47,39 +48,68 @@ class Warming:
         self._release(sequence)
 
     def next(self, spare: int) -> tuple[Sequence, int] | None:
-        """The sequence to compute, and how many of its tokens; room for them is reserved.
+        """The sequence to compute in a pass of its own, and how many of its tokens; room for them is reserved.
 
         One that does not fit as a whole, with ``spare`` blocks left over, is dropped rather than begun: it would push
         out what others come back for, to end unfinished.
         """
-        while self._turns:
-            sequence = self._turns[-1]
-            self._take_over(sequence)
-            if not sequence.remaining:
-                self._end(sequence, "stop")
-                continue
-            rows = min(sequence.remaining, self.chunk)
-            assert sequence.table is not None
-            if self.cache.has_room(sequence.table, len(sequence.tokens), spare):
-                self.cache.reserve(sequence.table, sequence.computed + rows)
-                self._turns.insert(0, self._turns.pop())
-                return sequence, rows
+        while (sequence := self._whose_turn()) is not None:
+            # Only full blocks are kept if it is given up later on.
+            if (taken := self._take(sequence, self.chunk - sequence.computed % BLOCK_SIZE, spare)) is not None:
+                return taken
             self._end(sequence, "cancel")
         return None
 
+    def beside(self, rows: int, spare: int) -> tuple[Sequence, int] | None:
+        """The sequence to compute in a pass of others, and at most so many of its tokens; as `next`, but drops none.
+
+        There may be room for it once those others have ended.
+        """
+        sequence = self._whose_turn()
+        return None if sequence is None else self._take(sequence, rows, spare)
+
     def give_way(self) -> bool:
-        """Drop the oldest sequence that holds blocks; False if none does."""
+        """Have the oldest sequence that holds blocks free them; False if none does.
+
+        It ends, unless nothing was computed for it: then it looks again in its turn for what the cache holds.
+        """
         for sequence in self.sequences:
             if sequence.table is not None:
-                self._end(sequence, "cancel")
+                if sequence.forward_passes:
+                    self._end(sequence, "cancel")
+                else:
+                    self._release(sequence)
                 return True
         return False
 
-    def _take_over(self, sequence: Sequence) -> None:
-        """Share what the tree holds by now. All of it: a warm request wants no logits."""
+    def _whose_turn(self) -> Sequence | None:
+        """The sequence whose turn it is, after those that have become complete ended."""
+        while self._turns:
+            sequence = self._turns[-1]
+            if not self._done(sequence):
+                return sequence
+            self._end(sequence, "stop")
+        return None
+
+    def _take(self, sequence: Sequence, most: int, spare: int) -> tuple[Sequence, int] | None:
+        assert sequence.table is not None
+        if not self.cache.has_room(sequence.table, len(sequence.tokens), spare):
+            return None
+        rows = min(sequence.remaining, most)
+        upto = sequence.computed + rows
+        self.cache.reserve(sequence.table, upto)
+        if upto // self.chunk > sequence.computed // self.chunk:
+            self._turns.insert(0, self._turns.pop())
+        return sequence, rows
+
+    def _done(self, sequence: Sequence) -> bool:
+        """Whether all is computed, after sharing what the tree holds by now: also the end, as nobody wants logits."""
         if sequence.table is None:
             sequence.table = self.cache.open(sequence.request.salt)
-        sequence.reuse(self.cache.match(sequence.table, sequence.tokens, logits=False))
+        found = self.cache.match(sequence.table, sequence.tokens, logits=False)
+        if found > sequence.computed:  # and not in the middle of a block
+            sequence.reuse(found)
+        return not sequence.remaining
 
     def _end(self, sequence: Sequence, reason: FinishReason) -> None:
         self.remove(sequence)

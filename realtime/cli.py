@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from .cli_measure import bench_app, eval_app
-from .cli_options import Adapter, ApiKey, Backend, BackendName, CommandFailed, KvMemory, Model, Threads
+from .cli_options import (
+    Adapter,
+    ApiKey,
+    Backend,
+    BackendName,
+    CommandFailed,
+    DraftModel,
+    KvMemory,
+    Model,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from warmline.client import Parameters
@@ -76,6 +86,7 @@ def options(
 def serve(
     model: Model = None,
     adapter: Adapter = None,
+    draft_model: DraftModel = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8765,
     http_port: Annotated[
@@ -142,7 +153,7 @@ def serve(
     try:
         check_address(config)
         with explained(model):
-            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            options = engine_options(model, adapter, backend.value, threads, kv_memory, draft_model)
             _say(f"loading {options.model}")
             configure_logging()
             run_server(config, options, say_ready)
@@ -185,7 +196,10 @@ def complete(
     stop: Stop = None,
     speculation: Speculation = SpeculationName.AUTO,
     replay: Replay = None,
-    timing: Annotated[bool, typer.Option("--timing", help="Say where the time went, also into a pipe.")] = False,
+    timing: Annotated[
+        bool | None,
+        typer.Option("--timing/--no-timing", help="Say on stderr where the time went. [default: on a terminal]"),
+    ] = None,
 ) -> None:
     """Print the text that belongs at a place in a file, and on a terminal where the time went."""
     from . import request_commands as requests
@@ -212,13 +226,15 @@ def edit(
     stop: Stop = None,
     speculation: Speculation = SpeculationName.AUTO,
     replay: Replay = None,
+    timing: Annotated[bool, typer.Option(help="Say on stderr where the time went.")] = True,
 ) -> None:
     """Edit lines of a file. Shows a diff that grows, then where the time went; into a pipe, a unified diff."""
     from . import request_commands as requests
 
     first, last = _parsed(requests.parse_lines, lines, "--lines")
     parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
-    _run(requests.edit(requests.Service(url, api_key), file, first, last, instruction, write, parameters))
+    service = requests.Service(url, api_key)
+    _run(requests.edit(service, file, first, last, instruction, write, parameters, timing))
 
 
 def _parsed(parse: Any, text: str, name: str) -> Any:

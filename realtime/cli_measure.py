@@ -51,6 +51,62 @@ def bench_engine(
         raise CommandFailed(str(error)) from None
 
 
+@bench_app.command("edits")
+def bench_edits(
+    file: Annotated[
+        Path | None,
+        typer.Argument(envvar="WARMLINE_EDITS", help="Edits to replay. [default: the project's own]"),
+    ] = None,
+    model: Model = None,
+    adapter: Adapter = None,
+    backend: Backend = BackendName.AUTO,
+    threads: Threads = None,
+    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
+    limit: Annotated[int, typer.Option(min=1, help="How many of them, chosen at random.")] = 24,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="How often all of them are replayed.")] = 3,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+) -> None:
+    """Replay real edits by the engine: what drafting is worth, beside plain decoding and prompt lookup."""
+    check_folder(json)
+    from warmline.engine import EngineError
+
+    from .benchmarks import edits
+    from .benchmarks.warm_texts import PROJECT_EDITS
+    from .engine_setup import engine_options, explained
+    from .evaluation.records import EditRecord, RecordError, choose, read_records
+    from .interrupts import no_interrupt_lost
+
+    try:
+        records = read_records(file or PROJECT_EDITS)
+        chosen = choose(records, limit=limit)
+    except RecordError as error:
+        raise CommandFailed(str(error)) from None
+    replayed, all_edits = (
+        [record for record in some if isinstance(record, EditRecord) and not record.is_steered]
+        for some in (chosen, records)
+    )
+    if not replayed:
+        raise CommandFailed(f"{file or PROJECT_EDITS} has no edit that can be replayed")
+    try:
+        with no_interrupt_lost(), explained(model):
+            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            edits.run(options, replayed, all_edits, rounds, json)
+    except EngineError as error:
+        raise CommandFailed(str(error)) from None
+
+
+@bench_app.command("sampling")
+def bench_sampling(
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+    repeats: Annotated[int, typer.Option(min=2, max=100_000, help="How often each choice is timed.")] = 60,
+) -> None:
+    """Measure what choosing a token costs, with each filter, beside the usual way that sorts the vocabulary."""
+    check_folder(json)
+    from warmline.engine import run_sampling_benchmark
+
+    run_sampling_benchmark(json, repeats)
+
+
 @bench_app.command("warm")
 def bench_warm(
     url: Annotated[

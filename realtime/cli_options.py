@@ -43,6 +43,13 @@ Adapter = Annotated[
         help="A LoRA adapter (safetensors) to merge. [default: the one made for a known model]",
     ),
 ]
+DraftModel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="A smaller model of the same vocabulary, which drafts: the text stays the same. [default: none]",
+    ),
+]
 Backend = Annotated[BackendName, typer.Option(help="What computes.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads that compute. [default: all cores]")]
 KvMemory = Annotated[int, typer.Option(parser=parse_size, metavar="SIZE", help="Memory for keys and values.")]

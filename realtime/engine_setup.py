@@ -26,6 +26,7 @@ def engine_options(
     backend: Literal["auto", "cpu", "reference"],
     threads: int | None,
     kv_memory: int,
+    draft_model: str | None = None,
 ) -> EngineOptions:
     """What the engine is to run; a known model that is not here yet is fetched.
 
@@ -54,6 +55,7 @@ def engine_options(
         backend=backend,
         threads=threads,
         kv_memory=kv_memory,
+        draft_model=None if draft_model is None else str(resolve_model(draft_model)),
     )
 
 

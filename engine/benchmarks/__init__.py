@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..options import EngineOptions
+from .edit_replay import EditReplay, PlanEdits
 from .recording import PLAYER_COMMAND, PlayerReadings, recorded_tokens
 
-__all__ = ["PLAYER_COMMAND", "PlayerReadings", "recorded_tokens", "run_engine_benchmark"]
+__all__ = [
+    "PLAYER_COMMAND",
+    "EditReplay",
+    "PlayerReadings",
+    "recorded_tokens",
+    "run_edits_benchmark",
+    "run_engine_benchmark",
+    "run_sampling_benchmark",
+]
 
 
 def run_engine_benchmark(options: EngineOptions, json_file: Path | None = None, repeats: int = 15) -> None:
@@ -21,3 +30,23 @@ def run_engine_benchmark(options: EngineOptions, json_file: Path | None = None, 
     from .engine import main
 
     main(options, json_file, repeats)
+
+
+def run_edits_benchmark(options: EngineOptions, plan: PlanEdits, rounds: int, json_file: Path | None = None) -> None:
+    """Replay edits with each way to draft; print tables, and write ``json_file`` if given.
+
+    Raises:
+        EngineError: the model can't be run.
+
+    """
+    from ..backends import openmp  # noqa: F401  (before torch, which the benchmark imports)
+    from .edits import main
+
+    main(options, plan, rounds, json_file)
+
+
+def run_sampling_benchmark(json_file: Path | None = None, repeats: int = 60) -> None:
+    """Measure what choosing a token costs, beside sorting; print a table, and write ``json_file`` if given."""
+    from .sampling import main
+
+    main(json_file, repeats)

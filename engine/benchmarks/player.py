@@ -51,7 +51,7 @@ class Player:
         self._waiting: deque[GenerationRequest] = deque()
         self._cancelled: set[int] = set()
         self._finished = 0
-        self._said = 0.0
+        self._said = self._counted = 0.0
 
     def run(self) -> None:
         """Play until the gateway closes its end.
@@ -61,13 +61,13 @@ class Player:
 
         """
         while True:
+            if not self._waiting:
+                if time.monotonic() - self._said >= HEARTBEAT_SECONDS:
+                    self._say()
+                self._link.wait(self._said + HEARTBEAT_SECONDS - time.monotonic())
             self._listen()
             if self._waiting:
                 self._play(self._waiting.popleft())
-                continue
-            if time.monotonic() - self._said >= HEARTBEAT_SECONDS:
-                self._say()
-            self._link.wait(self._said + HEARTBEAT_SECONDS - time.monotonic())
 
     def _listen(self) -> None:
         for message in self._link.receive():
@@ -109,7 +109,10 @@ class Player:
         self._cancelled.discard(request.id)
 
     def _say(self, *events: SequenceEvent) -> None:
-        self._link.send(StepOutput([*events], EngineStats(finished=self._finished)))
+        news = None
+        if time.monotonic() - self._counted >= HEARTBEAT_SECONDS:
+            self._counted, news = time.monotonic(), EngineStats(finished=self._finished)
+        self._link.send(StepOutput([*events], news))
         self._said = time.monotonic()
 
 

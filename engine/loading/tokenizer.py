@@ -26,9 +26,11 @@ METASPACE: Final = "\u2581"
 END_TOKENS: Final = frozenset({
     "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|eot|>", "<EOT>",
     "<end_of_turn>", "</s>", "<｜end▁of▁sentence｜>", "<|file_sep|>", "<|repo_name|>", "<|fim_pad|>",
-    "<file_sep>", "<repo_name>", "<fim_pad>", "\u2581<EOT>",
+    "<file_sep>", "<repo_name>", "<fim_pad>", "<|file_separator|>", "\u2581<EOT>",
+    "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
 })  # fmt: skip
-"""Special tokens that end an answer whatever the model's files say: ends of turns, and starts of another file."""
+"""Added tokens that end an answer whatever the model's files say: ends of turns, and starts of another file, or
+of another text to fill in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,16 @@ class SpecialTokens:
 class Tokenizer:
     """A model's tokenizer. Safe to use from several threads.
 
+    Text never becomes an added token, such as a mark of a prompt: not all that act as one are called special by a
+    model's files (Qwen's ``<|fim_prefix|>`` and ``<tool_call>`` are not). Only runs of white space are: those are
+    text, which models with such tokens saw as these in their training.
+
     Attributes:
         vocab_size: number of token ids (the model's embedding may have more rows).
         bos_id: the token that starts a sequence, None where the model has none.
         adds_bos: plain text was trained to begin with it (chat templates write it themselves).
         eos_ids: every token that ends a generation.
-        special_ids: tokens that stand for no text; document text never becomes one of them.
+        special_ids: tokens that stand for no text.
         chat_template: the model's Jinja template.
         bos_token, eos_token: as text, for chat templates ("" where there is none).
         word_ends: the characters before which text can be cut after an ASCII letter or digit, so that its tokens are
@@ -68,10 +74,11 @@ class Tokenizer:
         """
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        added = tokenizer.get_added_tokens_decoder()
+        _make_special(tokenizer, [token for token in added.values() if not token.special and not _is_space(token)])
         tokenizer.encode_special_tokens = True  # never set again: threads tokenise without waiting for each other
         self._tokenizer = tokenizer
         self._bytes: dict[int, bytes] = {}
-        added = tokenizer.get_added_tokens_decoder()
         self._literal = {id_: token.content for id_, token in added.items()}
         self._byte_level = tokenizer.token_to_id("Ġ") is not None
         if not self._byte_level and tokenizer.token_to_id("<0x0A>") is None:
@@ -80,7 +87,7 @@ class Tokenizer:
         self.special_ids = special.special_ids
         self.bos_id = special.bos_id
         self.adds_bos = special.adds_bos and special.bos_id is not None
-        named = {id_ for id_ in self.special_ids if self._literal.get(id_) in END_TOKENS}
+        named = {id_ for id_, content in self._literal.items() if content in END_TOKENS}
         self.eos_ids = special.end_ids | named
         self.bos_token = "" if self.bos_id is None else tokenizer.id_to_token(self.bos_id) or ""
         self.eos_token = special.eos_token
@@ -88,16 +95,16 @@ class Tokenizer:
         self.word_ends = word_ends(tokenizer)
 
     def encode(self, text: str) -> list[int]:
-        """Tokens of document text: the text of a special token is text like any other, and no BOS is added."""
+        """Tokens of document text: the text of an added token is text like any other, and no BOS is added."""
         return _ids(self._tokenizer, text)
 
     def encode_template(self, text: str) -> list[int]:
-        """Tokens of a filled-in chat template, in which special tokens count."""
+        """Tokens of a template's own text, in which added tokens count."""
         return _ids(self._template_tokenizer, text)
 
     @cached_property
     def _template_tokenizer(self) -> tokenizers.Tokenizer:
-        """A copy that knows special tokens when it sees them."""
+        """A copy that knows added tokens when it sees them."""
         copy = tokenizers.Tokenizer.from_str(self._tokenizer.to_str())
         copy.encode_special_tokens = False
         return copy
@@ -127,6 +134,25 @@ class Tokenizer:
     def decode(self, token_ids: Iterable[int]) -> str:
         """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
         return b"".join(map(self.token_bytes, token_ids)).decode("utf-8", "replace")
+
+
+def _is_space(token: tokenizers.AddedToken) -> bool:
+    return not token.content.replace(METASPACE, " ").strip()
+
+
+def _make_special(tokenizer: tokenizers.Tokenizer, tokens: Iterable[tokenizers.AddedToken]) -> None:
+    """Have added tokens treated as special ones are, which ``encode_special_tokens`` takes for text."""
+    tokenizer.add_special_tokens([
+        tokenizers.AddedToken(
+            token.content,
+            single_word=token.single_word,
+            lstrip=token.lstrip,
+            rstrip=token.rstrip,
+            normalized=token.normalized,
+            special=True,
+        )
+        for token in tokens
+    ])  # fmt: skip
 
 
 def _ids(tokenizer: tokenizers.Tokenizer, text: str) -> list[int]:

@@ -9,7 +9,6 @@ the tokens of a text are those of its two parts, one after the other.
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any, Final
 
 from tokenizers import Tokenizer
@@ -67,7 +66,8 @@ EXPRESSIONS: Final = frozenset({
 def word_ends(tokenizer: Tokenizer) -> str:
     """The characters before which text can be cut after an ASCII letter or digit; none if that isn't known.
 
-    The special tokens are taken not to be looked for in text (``encode_special_tokens``); others are.
+    The special tokens are taken not to be looked for in text (``encode_special_tokens``); other added ones are, and
+    consist of white space (`Tokenizer`).
     """
     model = tokenizer.model
     if not isinstance(model, BPE) or model.dropout:
@@ -84,13 +84,7 @@ def word_ends(tokenizer: Tokenizer) -> str:
     matched = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
     if any(token.lstrip or token.rstrip or token.single_word for token in matched):
         return ""
-    inside = {
-        after
-        for token in matched
-        for before, after in pairwise(token.content)
-        if before.isascii() and before.isalnum()
-    }
-    return "".join(sorted(_AFTER_WORDS - inside))
+    return "".join(sorted(_AFTER_WORDS))
 
 
 def _described(component: Any) -> Any:

@@ -6,14 +6,20 @@ from bisect import bisect_left
 from collections import deque
 from typing import Final
 
-from .drafter import Drafter
+from .drafter import Draft, Drafter
 
-_ANCHOR: Final = 8
+_ANCHOR: Final = 16
 """Emitted tokens that are compared with a place in the original."""
-_CERTAIN: Final = 4
+_CERTAIN: Final = 12
 """Tokens in step after which the cursor's place is taken for true."""
+_BEGINNING: Final = 4
+"""What the beginning counts for: as so many tokens in step."""
 _NEAREST: Final = 64
 """Places that are looked at in each direction, so that a long original stays cheap."""
+_BACK_IN_STEP: Final = 3
+"""Tokens in step after which a change is over, so that it is known what was replaced by what."""
+_REPLACED: Final = 8
+"""Tokens up to which a replacement is expected again."""
 
 
 class EditCursor(Drafter):
@@ -23,35 +29,65 @@ class EditCursor(Drafter):
     last emitted ones; among equals, the nearest to where it was last certain. That is right after a deletion, a
     moved block, and once the end of an insertion or a substitution is reached. A token that is nowhere in the
     original is taken for a substitution of one token, until the next one tells better.
+
+    What was replaced once is expected to be replaced in the rest of the text, too, as when something is renamed:
+    until it is not.
     """
 
     source = "edit"
 
     def __init__(self, original: list[int]) -> None:
-        self._original = original
-        self._places: dict[int, list[int]] = {}
-        for place, token in enumerate(original):
-            self._places.setdefault(token, []).append(place)
+        self._original = list(original)  # as expected: what lies ahead has replacements in it
+        self._index()
         self._cursor = 0
-        self._in_step = _CERTAIN
+        self._in_step = _BEGINNING
         self._certain = 0  # the cursor when it was last certain
         self._tail: deque[int] = deque(maxlen=_ANCHOR)  # newest first
+        self._left: int | None = None  # where step was lost; None once it is found again
+        self._since: list[int] = []  # emitted since then
+        self._replaced: list[tuple[list[int], list[int]]] = []  # what by what, in the text ahead
 
     def observe(self, emitted: list[int]) -> None:
         """Move along the original with the emitted tokens."""
         for token in emitted:
             self._tail.appendleft(token)
-            if self._cursor < len(self._original) and self._original[self._cursor] == token:
+            expected = self._expects(token) or self._kept(token)
+            if not expected and self._left is None:
+                self._left, self._since = self._cursor, []
+            if self._left is not None:
+                self._since.append(token)
+            if expected:
                 self._cursor += 1
                 self._in_step += 1
             else:
                 self._resync(token)
+            if self._left is not None and self._in_step >= _BACK_IN_STEP:
+                self._learn(self._left)
+                self._left = None
             if self._in_step >= _CERTAIN:
                 self._certain = self._cursor
 
-    def propose(self, limit: int) -> list[int]:
-        """The original from the cursor on."""
-        return self._original[self._cursor : self._cursor + limit]
+    def propose(self, budget: int) -> Draft:
+        """The original from the cursor on; its evidence are the tokens in step."""
+        tokens = self._original[self._cursor : self._cursor + budget]
+        return Draft(tokens, self.source, self._in_step)
+
+    def _index(self) -> None:
+        self._places: dict[int, list[int]] = {}
+        for place, token in enumerate(self._original):
+            self._places.setdefault(token, []).append(place)
+
+    def _expects(self, token: int) -> bool:
+        return self._cursor < len(self._original) and self._original[self._cursor] == token
+
+    def _kept(self, token: int) -> bool:
+        """Whether the token shows that something was not replaced this time; then it is no longer expected to be."""
+        for old, new in self._replaced:
+            if token == old[0] and self._original[self._cursor : self._cursor + len(new)] == new:
+                self._replaced.remove((old, new))
+                self._replace_ahead(new, old)
+                return True
+        return False
 
     def _resync(self, token: int) -> None:
         self._in_step = 0
@@ -73,3 +109,22 @@ class EditCursor(Drafter):
                 break
             agreeing += 1
         return agreeing
+
+    def _learn(self, left: int) -> None:
+        """Step was lost at ``left`` and is found again: see what was replaced, and replace it ahead."""
+        old = self._original[left : max(self._cursor - self._in_step, 0)]
+        new = self._since[: -self._in_step]
+        if 0 < len(old) <= _REPLACED and 0 < len(new) <= _REPLACED and old != new:
+            self._replaced = [(old, new), *(pair for pair in self._replaced if pair[1] != old)]
+            self._replace_ahead(old, new)
+
+    def _replace_ahead(self, old: list[int], new: list[int]) -> None:
+        places = self._places.get(old[0], [])
+        text, end = self._original[: self._cursor], self._cursor
+        for place in places[bisect_left(places, end) :]:
+            if place >= end and self._original[place : place + len(old)] == old:
+                text += self._original[end:place] + new
+                end = place + len(old)
+        if end > self._cursor:
+            self._original = text + self._original[end:]
+            self._index()

@@ -14,7 +14,7 @@ import pytest
 import warmline.engine.backends  # noqa: F401 isort: skip  (before torch: see its openmp module)
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from warmline.engine import Finished, GenerationRequest, SequenceEvent, unpack_tokens
+from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs, unpack_tokens
 from warmline.engine.core import Engine
 from warmline.engine.loading.safetensors import LAYER_TENSORS
 from warmline.engine.models.config import ModelConfig
@@ -113,6 +113,7 @@ class Collected:
     def __init__(self) -> None:
         self.tokens: list[int] = []
         self.deltas: list[str] = []
+        self.logprobs: list[TokenLogprobs] = []
         self.finished: Finished | None = None
 
     @property
@@ -124,6 +125,8 @@ class Collected:
         assert self.finished is None, "an event after the last one"
         assert event.text or event.finished, "an empty delta"
         self.tokens += unpack_tokens(event.tokens)
+        self.logprobs += event.logprobs
+        assert len(self.logprobs) in (0, len(self.tokens)), "not one for each token"
         if event.text:
             self.deltas.append(event.text)
         self.finished = event.finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine.batch import BLOCK_SIZE, SequenceSlice
@@ -21,13 +22,16 @@ def test_slots_are_places_in_the_blocks(position: int, rows: int, data: st.DataO
     assert piece.slots() == [table[p // BLOCK_SIZE] * BLOCK_SIZE + p % BLOCK_SIZE for p in range(position + rows)]
 
 
-def test_what_is_pure_needs_no_torch() -> None:
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        ("batch, detokenizer, kv_cache, machine, messages, models.config, probe", ["torch", "numpy"]),
+        ("scheduler, sequence", ["torch"]),  # a sequence counts the tokens that its penalties are for
+    ],
+)
+def test_what_is_pure_needs_no_torch(modules: str, heavy: list[str]) -> None:
     """Planning passes and keeping account of blocks loads none of the heavy libraries."""
-    program = (
-        "import sys\n"
-        "from warmline.engine import batch, detokenizer, kv_cache, machine, probe, scheduler, sequence\n"
-        "from warmline.engine.models import config\n"
-        "print([name for name in ('torch', 'numpy') if name in sys.modules])"
-    )
+    imports = "\n".join(f"import warmline.engine.{module}" for module in modules.split(", "))
+    program = f"import sys\n{imports}\nprint([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

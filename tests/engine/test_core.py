@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from warmline.engine import CancelRequest, GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine import FREE_SECONDS, CancelRequest, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.core import Engine
 from warmline.engine.scheduler import StepBudget
@@ -85,9 +85,24 @@ def test_a_stop_string_inside_an_accepted_draft_ends_there(engine, run):
     assert drafted.finished.drafts[0].accepted <= len(drafted.tokens)
 
 
+@pytest.mark.parametrize("drafted", [False, True])
+def test_each_token_has_its_log_probability_also_where_its_text_is_held_back(engine, run, drafted):
+    """The text of a stop string never shows, and what may be one waits: no token is without, and none has two."""
+    whole = run(engine, request(max_tokens=30, logprobs=2))[1]
+    stop = whole.text[10:14]
+    draft = whole.tokens if drafted else None
+    stopped = run(engine, request(2, stop=(stop,), logprobs=2, draft=draft))[2]
+    assert stopped.finished.reason == "stop"
+    assert len(stopped.text) < len(stopped.tokens) < len(whole.tokens)
+    assert stopped.logprobs == whole.logprobs[: len(stopped.tokens)]
+    for scores, token in zip(whole.logprobs, whole.tokens, strict=True):
+        assert scores.top[0] == (token, scores.logprob) == (scores.token, scores.logprob)  # greedy
+        assert scores.top[0][1] >= scores.top[1][1]
+
+
 def test_a_receipt_adds_up(engine, run):
     """Prompt tokens are cached or computed, drafts are counted, and the stages fill the whole time."""
-    first = run(engine, request())[1]
+    first = run(engine, request(speculation=False))[1]
     second = run(engine, request(2, draft=[*first.tokens[:20], *letters(4), *first.tokens[20:]]))[2]
     for finished in (first.finished, second.finished):
         assert finished.prompt_tokens == finished.cached_tokens + finished.computed_tokens == len(PROMPT)
@@ -95,11 +110,12 @@ def test_a_receipt_adds_up(engine, run):
         assert min(finished.queue_ns, finished.prefill_ns, finished.first_token_ns, finished.step_ns) >= 0
     assert (first.finished.cached_tokens, second.finished.cached_tokens) == (0, BLOCK_SIZE)
     assert first.finished.drafts == ()
-    (drafts,) = second.finished.drafts
-    assert drafts.source == "edit"
-    assert drafts.accepted <= drafts.proposed
+    drafts = {draft.source: draft for draft in second.finished.drafts}
+    assert drafts["edit"].accepted > 0 and drafts.keys() <= {"edit", "suffix"}
+    assert all(draft.accepted <= draft.proposed for draft in drafts.values())
     # A pass gives one token more than it accepts; the end-of-text token is not counted as output.
-    assert drafts.accepted + second.finished.forward_passes - second.finished.output_tokens in (0, 1)
+    accepted = sum(draft.accepted for draft in drafts.values())
+    assert accepted + second.finished.forward_passes - second.finished.output_tokens in (0, 1)
 
 
 def test_the_cache_does_not_cross_salts(engine, run):
@@ -125,6 +141,7 @@ def test_output_is_found_in_the_cache_too(engine, run):
         ({"prompt": [64]}, "invalid_parameter"),
         ({"draft": [-1]}, "invalid_parameter"),
         ({"replay": [1000]}, "invalid_parameter"),
+        ({"logit_bias": {64: 1.0}}, "invalid_parameter"),
     ],
 )
 def test_a_request_that_cannot_run_ends_with_an_error(engine, run, bad, code):
@@ -166,6 +183,42 @@ def test_replay_samples_every_row(engine, run, monkeypatch):
     monkeypatch.setattr("warmline.engine.core.sample", lambda row, params, position: sampled.append(position) or 5)
     run(engine, request(1, replay=letters(20), draft=letters(20), temperature=0.8))
     assert sampled == list(range(len(PROMPT), len(PROMPT) + 21))
+
+
+def test_what_a_key_had_speeds_up_itself_alone(engine, run):
+    """A text that was answered before is drafted for the same key; for another one nothing is known of it."""
+    sampling = {"max_tokens": 40, "temperature": 0.8, "seed": 7}
+    first = run(engine, request(1, salt="a", **sampling))[1]
+    again = run(engine, request(2, salt="a", **sampling))[2]
+    other = run(engine, request(3, salt="b", **sampling))[3]
+    assert first.tokens == again.tokens == other.tokens
+    assert again.finished.forward_passes < first.finished.forward_passes
+    assert other.finished.forward_passes == first.finished.forward_passes
+    assert other.finished.drafts == first.finished.drafts
+
+
+def test_warm_texts_are_drafted_from(engine, run):
+    """What was computed ahead, as open documents are, is known to the drafters of its key."""
+    text = letters(50)
+    engine.warm(WarmRequest(1, pack_tokens([2] * 16 + text), "a"))
+    while engine.has_work:
+        engine.step()
+    replay = text[10:40]
+    passes = {
+        salt: run(engine, request(id_, replay=replay, salt=salt))[id_].finished.forward_passes
+        for id_, salt in ((2, "a"), (3, "b"))
+    }
+    assert passes["a"] < passes["b"]
+
+
+def test_speculation_that_does_not_pay_takes_no_passes(engine, run):
+    """A text without repetitions takes a pass a token with speculation, as without."""
+    passes = {
+        on: run(engine, request(int(on), speculation=on, temperature=2.0, max_tokens=60))[int(on)].finished
+        for on in (False, True)
+    }
+    assert passes[True].output_tokens == passes[False].output_tokens
+    assert passes[True].forward_passes <= passes[False].forward_passes
 
 
 def test_drafters_do_not_see_the_reference(engine, run):
@@ -374,7 +427,7 @@ def test_special_tokens_show_nothing(engine, run, fake):
 
 def test_stats_count_what_happened(engine, run):
     """Counters add up over requests; gauges go back to zero."""
-    first = run(engine, request(1))[1].finished
+    first = run(engine, request(1, speculation=False))[1].finished
     second = run(engine, request(2, draft=letters(9)))[2].finished
     engine.add(request(3))
     engine.step()
@@ -387,8 +440,26 @@ def test_stats_count_what_happened(engine, run):
     assert stats.forward_passes == first.forward_passes + second.forward_passes + 1
     assert stats.output_tokens >= first.output_tokens + second.output_tokens
     assert stats.prompt_tokens == 3 * len(PROMPT)
-    assert stats.draft_tokens == second.drafts[0].proposed
+    assert stats.draft_tokens == sum(draft.proposed for draft in second.drafts) > 0
     assert stats.blocks_total == 64
+
+
+def test_the_time_to_free_is_counted_from_the_sending_of_a_cancel(engine, monkeypatch):
+    """By bounds and in all; not for warm requests, for ids that are unknown, or where nobody says when."""
+    monkeypatch.setattr("warmline.engine.core.time.monotonic_ns", lambda: 10**12)
+    for id_, microseconds in ((1, 150), (2, 200), (3, 30_000), (4, 5_000_000)):
+        engine.add(request(id_))
+        engine.cancel(id_, 10**12 - microseconds * 1000)
+    engine.cancel(9, 1)
+    engine.add(request(5))
+    engine.cancel(5)
+    engine.warm(WarmRequest(6, pack_tokens(letters(50))))
+    engine.cancel(6, 1)
+    stats = engine.stats()
+    counted = dict(zip([*FREE_SECONDS, "beyond"], stats.freed, strict=True))
+    assert {bound: count for bound, count in counted.items() if count} == {200e-6: 2, 50e-3: 1, "beyond": 1}
+    assert stats.free_seconds == pytest.approx(5.03035)
+    assert stats.cancelled == 5
 
 
 def test_warming_up_leaves_nothing_behind(engine, run, fake):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
+from warmline.engine import EngineOptions, GenerationRequest, SamplingParams, WarmRequest, pack_tokens, unpack_tokens
 from warmline.engine.backends import create_backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
 from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
 from warmline.engine.core import Engine
-from warmline.engine.sampling import sample
+from warmline.engine.sampling import Adjustments, sample, token_logprobs
 from warmline.engine.scheduler import StepBudget
+from warmline.engine.speculation.cost import USUAL_COST, PassCost
+from warmline.engine.speculation.draft_model import DraftModel
 
 pytestmark = pytest.mark.lossless
 
@@ -21,6 +26,23 @@ BUDGETS = [
     StepBudget(sequences=3, decode=3, prefill=7, prefill_beside_decode=3),
     StepBudget(sequences=8, decode=40, prefill=16, prefill_beside_decode=8),
 ]
+COSTS = [USUAL_COST, PassCost(((1, 1.0), (2, 1.0))), PassCost(((1, 1.0), (2, 1.6), (9, 4.0)), per_key=1e-3)]
+"""Of passes: by which drafts get their lengths. In the second, whatever is foreseen is verified."""
+
+
+def adjusted(row, params, prompt, output):
+    """Bias and penalties as their formulas say, token by token, from nothing but the tokens so far."""
+    row = row.copy()
+    for token, bias in params.logit_bias.items():
+        row[token] = np.float64(row[token]) + bias
+    for token in {*prompt, *output}:
+        logit, times = np.float64(row[token]), output.count(token)
+        if params.repetition_penalty != 1:
+            logit = logit / params.repetition_penalty if logit > 0 else logit * params.repetition_penalty
+        if times:
+            logit -= params.frequency_penalty * times + params.presence_penalty
+        row[token] = logit
+    return row
 
 
 def plain(fake, request, prompt):
@@ -30,11 +52,22 @@ def plain(fake, request, prompt):
     while len(tokens) < len(prompt) + request.sampling.max_tokens:
         part = SequenceSlice(0, len(tokens), 0, table)
         row = backend.forward(Batch(tokens, [part], [len(tokens) - 1])).numpy()[0]
+        row = adjusted(row, request.sampling, prompt, tokens[len(prompt) :])
         token = sample(row, request.sampling, len(tokens))
         if token == fake.END:
             break
         tokens.append(token)
     return tokens[len(prompt) :]
+
+
+def scores(fake, request, prompt, output):
+    """The log probabilities that belong to a request's output: of rows of one pass over everything."""
+    if request.sampling.logprobs is None or not output:
+        return []
+    backend, tokens = fake.FakeBackend(), [*prompt, *output]
+    part = SequenceSlice(0, len(tokens), 0, list(range(backend.num_blocks)))
+    rows = backend.forward(Batch(tokens, [part], list(range(len(prompt) - 1, len(tokens) - 1)))).numpy()
+    return [token_logprobs(row, token, request.sampling.logprobs) for row, token in zip(rows, output, strict=True)]
 
 
 @st.composite
@@ -50,6 +83,11 @@ def workloads(draw, least=1):
             top_p=draw(st.sampled_from([1.0, 0.9])),
             top_k=draw(st.sampled_from([0, 5])),
             seed=draw(st.integers(0, 3)),
+            repetition_penalty=draw(st.sampled_from([1.0, 1.0, 1.3])),
+            presence_penalty=draw(st.sampled_from([0.0, 0.0, 0.5])),
+            frequency_penalty=draw(st.sampled_from([0.0, 0.0, -0.4])),
+            logit_bias=draw(st.sampled_from([{}, {}, {2: 3.0, 9: -100.0}])),
+            logprobs=draw(st.sampled_from([None, 0, 3])),
         )
         requests.append(
             (GenerationRequest(id_, pack_tokens(prompt), sampling, salt=draw(st.sampled_from("ab"))), prompt)
@@ -70,6 +108,15 @@ def with_draft(draw, request, output):
     )
 
 
+def draft_model(fake, draw):
+    """None, or one that knows what the model says, in more or less memory: sampling and penalties make it fail."""
+    if draw(st.booleans()):
+        return None
+    model = DraftModel(fake.FakeBackend(draw(st.sampled_from([4, 60]))))
+    model.effort = draw(st.sampled_from([0.02, 0.3]))
+    return model
+
+
 def check_lossless(fake, run, draw):
     """Run a drawn workload in a drawn engine, twice, against the yardstick."""
     workload = draw(workloads())
@@ -77,17 +124,46 @@ def check_lossless(fake, run, draw):
     requests = [with_draft(draw, request, expected[request.id]) for request, _ in workload]
     longest = max(len(prompt) + request.sampling.max_tokens for request, prompt in workload)
     blocks = -(-longest // BLOCK_SIZE) + draw(st.sampled_from([0, 2, 40]))
-    engine = Engine(fake.FakeBackend(blocks), fake.FakeTokenizer(), draw(st.sampled_from(BUDGETS)))
+    drafting = draft_model(fake, draw)
+    engine = Engine(fake.FakeBackend(blocks), fake.FakeTokenizer(), draw(st.sampled_from(BUDGETS)), drafting)
+    engine.scheduler.cost = draw(st.sampled_from(COSTS))
     for _ in ("empty cache", "filled cache"):
         results = run(engine, *requests)
         assert {id_: result.tokens for id_, result in results.items()} == expected
+        for request, prompt in workload:
+            assert results[request.id].logprobs == scores(fake, request, prompt, expected[request.id])
+        if drafting is not None:
+            drafting.cache.check_integrity()
+            assert drafting.cache.used == drafting.drafters == 0
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_tokens_depend_on_the_request_alone(fake, run, data):
-    """Drafts, company, memory, chunk sizes, cache and preemption change no token, greedy or sampled."""
+    """Drafts, company, memory, chunk sizes, cache and preemption change no token and no log probability."""
     check_lossless(fake, run, data.draw)
+
+
+def test_drafts_of_every_source_stand_and_fail_in_it(fake, run):
+    """The property above is about drafts from an original, from repetitions and of a model, right and wrong ones."""
+    seen = Counter()
+
+    def counting(engine, *requests):
+        results = run(engine, *requests)
+        for result in results.values():
+            for draft in result.finished.drafts:
+                seen[draft.source, "stood"] += draft.accepted
+                seen[draft.source, "failed"] += draft.proposed - draft.accepted
+        return results
+
+    @settings(deadline=None, max_examples=60, database=None, derandomize=True, phases=[Phase.generate])
+    @given(st.data())
+    def property_(data):
+        check_lossless(fake, counting, data.draw)
+
+    property_()
+    for source in ("edit", "suffix", "model"):
+        assert min(seen[source, "stood"], seen[source, "failed"]) > 40, seen
 
 
 class Disturbed:
@@ -97,7 +173,7 @@ class Disturbed:
     """
 
     def __init__(self, fake, workload, expected, draw, collected) -> None:
-        self.draw, self.expected = draw, expected
+        self.fake, self.draw, self.expected = fake, draw, expected
         longest = max(len(prompt) + request.sampling.max_tokens for request, prompt in workload)
         blocks = -(-longest // BLOCK_SIZE) + draw(st.sampled_from([0, 2, 40]))
         sequences = draw(st.integers(1, 3))
@@ -107,9 +183,12 @@ class Disturbed:
             prefill=draw(st.integers(3, 40)),
             prefill_beside_decode=3,
             warm=draw(st.sampled_from([16, 64])),
+            warm_beside_decode=draw(st.sampled_from([0, 2, 7, 40])),
             warm_requests=2,
         )
-        self.engine = Engine(fake.FakeBackend(blocks, layers=2), fake.FakeTokenizer(), budget)
+        drafting = draft_model(fake, draw)
+        self.engine = Engine(fake.FakeBackend(blocks, layers=2), fake.FakeTokenizer(), budget, drafting)
+        self.engine.scheduler.cost = draw(st.sampled_from(COSTS))
         self.schedule, self.engine.scheduler.schedule = self.engine.scheduler.schedule, self.checked_schedule
         self.pending = [with_draft(draw, request, expected[request.id]) for request, _ in workload]
         self.workload = workload
@@ -118,16 +197,19 @@ class Disturbed:
         self.ops = draw(st.integers(0, 40))
 
     def checked_schedule(self):
-        """A pass is of requests, of all that may have a part, or of one warm request when nobody else wants it."""
+        """A pass is of all requests that may have a part, and a warm one in what is left when none prefills."""
         plan = self.schedule()
         scheduler = self.engine.scheduler
-        if any(item.sequence.warm for item in plan):
-            assert len(plan) == 1 and not scheduler.busy
-        else:
-            active = [sequence for sequence in scheduler.running if not sequence.paused]
-            assert [item.sequence for item in plan if item.sequence.paused] == []
-            assert {item.sequence for item in plan} == {*active[: scheduler.budget.sequences]}
-            assert bool(plan) == scheduler.busy
+        requests = [item.sequence for item in plan if not item.sequence.warm]
+        warm = [item for item in plan if item.sequence.warm]
+        assert len(warm) <= 1 and (not warm or plan[-1] is warm[0])
+        if warm and requests:
+            assert all(sequence.remaining == 1 for sequence in requests)
+            assert warm[0].rows <= scheduler.budget.warm_beside_decode
+        active = [sequence for sequence in scheduler.running if not sequence.paused]
+        assert not any(sequence.paused for sequence in requests)
+        assert {*requests} == {*active[: scheduler.budget.sequences]}
+        assert bool(requests) == scheduler.busy
         return plan
 
     def disturb(self) -> None:
@@ -193,6 +275,10 @@ class Disturbed:
 
     def check(self) -> None:
         """One end each; whole outputs are those of a run alone, and cut ones begin like them; receipts add up."""
+        for request, prompt in self.workload:
+            result = self.results[request.id]
+            whole = scores(self.fake, request, prompt, self.expected[request.id])
+            assert result.logprobs == whole[: len(result.tokens)]
         for id_, result in self.results.items():
             finished = result.finished
             assert finished is not None, "starved"
@@ -260,6 +346,31 @@ def test_a_broken_verification_is_noticed(fake, run, monkeypatch, broken):
         property_()
 
 
+def never_taking_back(self, ahead):
+    """Broken penalties: draft tokens stay counted, whether or not they stand."""
+    for token in ahead[len(self._ahead) :]:
+        self._count(token)
+        self._ahead.append(token)
+
+
+def never_looking_ahead(self, ahead):
+    """Broken penalties: the draft tokens before a row are not counted."""
+
+
+@pytest.mark.parametrize("broken", [never_taking_back, never_looking_ahead])
+def test_broken_penalties_are_noticed(fake, run, monkeypatch, broken):
+    """The property above fails when penalties count other tokens than those before their row."""
+    monkeypatch.setattr(Adjustments, "_count_ahead", broken)
+
+    @settings(deadline=None, max_examples=200, database=None, derandomize=True, phases=[Phase.generate])
+    @given(st.data())
+    def property_(data):
+        check_lossless(fake, run, data.draw)
+
+    with pytest.raises(AssertionError):
+        property_()
+
+
 @pytest.mark.parametrize("length", [15, 16, 17])
 def test_a_conversation_goes_on_from_the_cache(fake, run, length):
     """What follows a prompt and its answer is the same from the cache, also where they end with a block.
@@ -289,13 +400,23 @@ def test_a_rejected_draft_leaves_no_trace_in_the_cache(fake, run):
     assert result.tokens == plain(fake, follower, [*prompt, *wrong])
 
 
-def requests_for(prompts, temperature, drafts=None):
-    """A request per prompt, with its own seed; drafted if there are drafts."""
+SHAPED = {"repetition_penalty": 1.2, "presence_penalty": 0.3, "frequency_penalty": 0.2, "logit_bias": {7: -2.0}}
+
+
+def requests_for(prompts, temperature, drafts=None, shaped=False):
+    """A request per prompt, with its own seed; drafted if there are drafts; penalties for every second if shaped."""
     return [
         GenerationRequest(
             id_,
             pack_tokens(prompt),
-            SamplingParams(max_tokens=24, temperature=temperature, top_p=0.95, seed=100 + id_),
+            SamplingParams(
+                max_tokens=24,
+                temperature=temperature,
+                top_p=0.95,
+                seed=100 + id_,
+                logprobs=id_ % 3,
+                **(SHAPED if shaped and id_ % 2 == 0 else {}),
+            ),
             speculation=drafts is not None,
             draft=None if drafts is None else pack_tokens(drafts[id_]),
         )
@@ -303,38 +424,53 @@ def requests_for(prompts, temperature, drafts=None):
     ]
 
 
-def check_backend(make_backend, tokenizer, run, prompts, temperature, budgets=BUDGETS):
+def outcome(results):
+    """What must not differ: the tokens and, bit for bit, their log probabilities."""
+    return {id_: (result.tokens, result.logprobs) for id_, result in results.items()}
+
+
+def check_backend(make_backend, tokenizer, run, prompts, temperature, budgets=BUDGETS, shaped=False):
     """Alone and undrafted, together and drafted in several engines, from the cache, from a warmed cache: the same."""
     alone = {}
-    for request in requests_for(prompts, temperature):
+    for request in requests_for(prompts, temperature, shaped=shaped):
         alone.update(run(Engine(make_backend(), tokenizer), request))
-    expected = {id_: result.tokens for id_, result in alone.items()}
+    expected = outcome(alone)
+    assert all(len(tokens) == len(logprobs) for tokens, logprobs in expected.values())
     # Drafts that are right, but for a wrong piece in the middle.
-    drafts = [[*tokens[:9], 7, 7, *tokens[11:], 5] for tokens in expected.values()]
+    drafts = [[*tokens[:9], 7, 7, *tokens[11:], 5] for tokens, _ in expected.values()]
     for budget in budgets:
         engine = Engine(make_backend(), tokenizer, budget)
         for _ in ("empty cache", "filled cache"):
-            results = run(engine, *requests_for(prompts, temperature, drafts))
-            assert {id_: result.tokens for id_, result in results.items()} == expected
+            assert outcome(run(engine, *requests_for(prompts, temperature, drafts, shaped))) == expected
+    accompanied, tokens = Engine(make_backend(), tokenizer), {id_: [] for id_ in expected}
+    for request in requests_for(prompts, temperature, drafts, shaped):
+        accompanied.warm(WarmRequest(1000 + request.id, pack_tokens(prompts[request.id][::-1])))
+        accompanied.add(request)
+    while accompanied.scheduler.busy:
+        for event in accompanied.step():
+            if event.id in tokens:
+                tokens[event.id] += unpack_tokens(event.tokens)
+    assert tokens == {id_: emitted for id_, (emitted, _) in expected.items()}
+    assert accompanied.stats().warm_computed_tokens > 0
     warmed = Engine(make_backend(), tokenizer)
     for id_, prompt in enumerate(prompts):
         warmed.warm(WarmRequest(id_, pack_tokens(prompt)))
     while warmed.has_work:
         warmed.step()
-    results = run(warmed, *requests_for(prompts, temperature, drafts))
-    assert {id_: result.tokens for id_, result in results.items()} == expected
+    assert outcome(run(warmed, *requests_for(prompts, temperature, drafts, shaped))) == expected
     assert warmed.stats().warm_used_tokens > 0
-    assert engine.stats().accepted_tokens > sum(map(len, expected.values())) / 2
+    assert engine.stats().accepted_tokens > sum(len(tokens) for tokens, _ in expected.values()) / 2
     assert engine.stats().cached_tokens > 0
 
 
+@pytest.mark.parametrize("shaped", [False, True])
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("kind", [ReferenceBackend, CpuBackend])
-def test_a_tiny_model_is_lossless(fake, run, make_tiny_model, kind, temperature):
+def test_a_tiny_model_is_lossless(fake, run, make_tiny_model, kind, temperature, shaped):
     """Real attention and matrix products on each backend: speculation, company, chunks and cache change nothing."""
     config, weights = make_tiny_model(head_dim=32, num_heads=2, num_kv_heads=1)
     prompts = [[(3 * i * n + i + 2) % 300 + 2 for i in range(10 + 7 * n)] for n in range(8)]
-    check_backend(lambda: kind(config, weights, 40), fake.FakeTokenizer(), run, prompts, temperature)
+    check_backend(lambda: kind(config, weights, 40), fake.FakeTokenizer(), run, prompts, temperature, shaped=shaped)
 
 
 @pytest.fixture(scope="module")
@@ -353,7 +489,7 @@ def test_the_default_model_is_lossless(run, real, edit_records, temperature):
     """The same for twenty pieces of real code on the default model."""
     backend, tokenizer = real
     prompts = endings(tokenizer, edit_records[:: max(len(edit_records) // 20, 1)][:20], 200)
-    check_backend(lambda: backend, tokenizer, run, prompts, temperature, BUDGETS[:1])
+    check_backend(lambda: backend, tokenizer, run, prompts, temperature, BUDGETS[:1], shaped=temperature > 0)
 
 
 @pytest.mark.verify

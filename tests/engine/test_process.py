@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from warmline.engine import (
     CancelRequest,
     EngineOptions,
+    EngineStats,
     GenerationRequest,
     ModelInfo,
     PauseRequest,
@@ -25,7 +28,7 @@ from warmline.engine import (
 from warmline.engine.core import Engine
 from warmline.engine.framing import FrameDecoder, encode_frame
 from warmline.engine.messages import FromEngine, StartFailed
-from warmline.engine.process import serve
+from warmline.engine.process import HEARTBEAT_SECONDS, serve
 
 DEADLINE = 60.0
 
@@ -38,6 +41,7 @@ class Gateway:
         self.socket.settimeout(DEADLINE)
         self.decoder = FrameDecoder(FromEngine)
         self.messages = []
+        self.stats = EngineStats()
         self.tokens = {}
         self.finished = {}
         options = msgspec.json.encode(EngineOptions(model=model, kv_memory=tokens)).decode()
@@ -55,7 +59,14 @@ class Gateway:
             data = self.socket.recv(1 << 16)
             assert data, "the engine closed its end"
             self.messages += self.decoder.feed(data)
-        return self.messages.pop(0)
+        message = self.messages.pop(0)
+        self.stats = getattr(message, "stats", None) or self.stats
+        return message
+
+    def until_stats(self, hold):
+        """Read on until the counters are as they should be."""
+        while not hold(self.stats):
+            self.receive()
 
     def until_finished(self, id_):
         """The tokens of a sequence and how it finished."""
@@ -108,7 +119,8 @@ def test_the_life_of_an_engine_process(start):
     gateway.process.send_signal(signal.SIGINT)
     began = time.monotonic()
     beats = [gateway.receive() for _ in range(3)]
-    assert all(beat.events == [] and beat.stats.finished == 1 for beat in beats)
+    assert all(beat.events == [] for beat in beats)
+    assert gateway.stats.finished == 1 and beats[-1].stats is None
     assert time.monotonic() - began > 0.8
 
     gateway.socket.close()
@@ -157,8 +169,7 @@ def test_a_cancel_does_not_wait_for_the_end_of_a_pass(start):
     gateway = start("slow", tokens=20_000)
     gateway.receive()
     gateway.send(replayed(1, 5, prompt=[9] * 10_000))
-    while gateway.receive().stats.running != 1:  # a heartbeat from within the prefill
-        pass
+    gateway.until_stats(lambda stats: stats.running == 1)  # a heartbeat from within the prefill
     gateway.send(CancelRequest(1))
     _, finished = gateway.until_finished(1)
     assert (finished.reason, finished.output_tokens) == ("cancel", 0)
@@ -171,17 +182,16 @@ def test_a_cancel_is_told_before_the_pass_of_others_ends(start):
     gateway = start("slow", tokens=20_000)
     gateway.receive()
     gateway.send(replayed(1, 60))
-    while gateway.receive().stats.forward_passes < 3:
-        pass
+    gateway.until_stats(lambda stats: stats.forward_passes >= 3)
     gateway.send(replayed(2, 5, prompt=[9] * 10_000))
-    while gateway.receive().stats.running != 2:
-        pass
+    gateway.until_stats(lambda stats: stats.running == 2)
     gateway.send(CancelRequest(2))
     message = gateway.receive()
     while not any(event.finished for event in message.events):
         message = gateway.receive()
     assert [(event.id, event.finished.reason) for event in message.events] == [(2, "cancel")]
-    assert message.stats.running == 1 and message.stats.blocks_used < 10
+    gateway.until_stats(lambda stats: stats.cancelled == 1)
+    assert gateway.stats.blocks_used < 10
 
 
 def test_a_request_does_not_wait_for_warm_work(start):
@@ -189,8 +199,7 @@ def test_a_request_does_not_wait_for_warm_work(start):
     gateway = start("slow", tokens=20_000)
     gateway.receive()
     gateway.send(WarmRequest(1, pack_tokens([9] * 10_000)))
-    while gateway.receive().stats.warm_computed_tokens == 0:
-        pass
+    gateway.until_stats(lambda stats: stats.warm_computed_tokens)
     gateway.send(replayed(2, 3))
     assert gateway.until_finished(2)[1].reason == "length"
     assert not gateway.finished.get(1)
@@ -231,6 +240,41 @@ def test_a_paused_sequence_leaves_the_process_asleep(fake, monkeypatch, paused, 
     with pytest.raises(EOFError):
         serve(engine, link)
     assert (len(taken), len(link.events)) == (steps, events)
+
+
+class TickingClock:
+    """It goes on by a hundredth of a second each time it is read."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self):
+        self.now += 0.01
+        return self.now
+
+
+def test_counters_come_as_often_as_heartbeats(fake, monkeypatch):
+    """Not with each of the messages that events make, and never twice the same; the last ones come, too."""
+    clock, told, link = TickingClock(), [], ScriptedLink([replace(replayed(1, 200), speculation=False)])
+    monkeypatch.setattr("warmline.engine.process.time", clock)
+
+    def send(message):
+        link.events += message.events
+        if message.stats is not None:
+            told.append((clock.now, message.stats))
+
+    def wait(seconds):
+        clock.now += seconds
+        ScriptedLink.wait(link, seconds)
+
+    link.send, link.wait = send, wait
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+    with pytest.raises(EOFError):
+        serve(engine, link)
+    assert len(link.events) == 200 and 5 < len(told) < 100
+    for (earlier, before), (later, stats) in pairwise(told):
+        assert later - earlier >= HEARTBEAT_SECONDS and stats != before
+    assert told[-1][1] == engine.stats()
 
 
 @pytest.mark.parametrize("model", ["slow", "hanging"])

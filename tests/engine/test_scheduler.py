@@ -92,10 +92,10 @@ def test_a_draft_follows_the_last_known_token():
     scheduler = Scheduler(KVCache(32), SMALL)
     scheduler.add(sequence(1, range(30), max_tokens=50, draft=range(100, 140)))
     (item,) = scheduler.schedule()
-    assert (item.rows, item.draft.tokens) == (30, [100, 101])
+    assert (item.rows, item.draft.tokens) == (30, [*range(100, 111)])
     apply(scheduler, [item], accept=lambda item: 2)
     (item,) = scheduler.schedule()
-    assert (item.rows, len(item.draft.tokens)) == (1, 11)
+    assert item.rows == 1 and 0 < len(item.draft.tokens) <= 11
 
 
 def test_no_draft_goes_beyond_the_last_token_to_emit():
@@ -145,6 +145,7 @@ def test_a_sequence_reuses_what_another_computes_meanwhile():
         ({"warm": 8}, "multiple of 16"),
         ({"warm": 40}, "multiple of 16"),
         ({"warm_requests": 0}, "must be kept"),
+        ({"warm_beside_decode": -1}, "fewer than no"),
     ],
 )
 def test_a_budget_that_cannot_work_is_refused(wrong, why):
@@ -247,7 +248,7 @@ def test_paused_ones_that_go_on_together_keep_to_the_budget():
 @given(st.data())
 def test_everybody_ends_in_bounded_time(data):
     """Random arrivals, drafts, cancels, pauses, warm work and little memory: budgets hold, nobody starves, all blocks
-    come back, and warm work has passes of its own that nobody else wants."""
+    come back, and warm work has passes of its own that nobody else wants, and two rows beside those who decode."""
     blocks = data.draw(st.integers(4, 12))
     capacity = blocks * BLOCK_SIZE
     scheduler = Scheduler(KVCache(blocks), SMALL)
@@ -277,7 +278,7 @@ def test_everybody_ends_in_bounded_time(data):
             for seq in live:
                 seq.paused = False
         wanting = [seq for seq in scheduler.running if not seq.paused]
-        plan = scheduler.schedule()
+        plan, warm_part = scheduler.schedule(), []
         scheduler.warming.ended.clear()
         assert len(scheduler.warming.sequences) <= SMALL.warm_requests
         if plan and plan[0].sequence.warm:
@@ -287,15 +288,22 @@ def test_everybody_ends_in_bounded_time(data):
             event("a warm pass")
             continue
         active = [seq for seq in scheduler.running if not seq.paused][: SMALL.sequences]
+        if plan and plan[-1].sequence.warm:
+            assert plan[-1].rows <= SMALL.warm_beside_decode and not plan[-1].samples
+            assert all(item.sequence.remaining == 1 for item in plan[:-1])
+            warm_part = [plan.pop()]
+            event("a warm part")
         assert {item.sequence for item in plan} == set(active)
         assert bool(plan) == scheduler.busy
         assert not wanting or wanting[0].table is not None, "the oldest was put back"
         admitted += [seq for seq in scheduler.running if seq not in admitted]
-        decode = sum(1 + len(item.draft.tokens) for item in plan if item.sequence.remaining == 1)
-        prefill = sum(item.rows + len(item.draft.tokens) for item in plan if item.sequence.remaining > 1)
-        assert len(plan) <= SMALL.sequences and decode <= SMALL.decode
+        decode = sum(item.sequence.remaining == 1 for item in plan)
+        prefill = sum(item.rows for item in plan if item.sequence.remaining > 1)
+        assert len(plan) <= SMALL.sequences
+        assert sum(1 + len(item.draft.tokens) for item in plan if item.samples) <= SMALL.decode
         assert prefill <= (SMALL.prefill_beside_decode if decode else SMALL.prefill)
         everybody -= len(apply(scheduler, plan, accept=lambda _: accept))
+        apply(scheduler, warm_part)
         check(scheduler)
         if everybody == 0 and not pending:
             break

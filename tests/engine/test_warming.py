@@ -1,6 +1,8 @@
-"""Warm requests: computed when nobody else wants a pass, given up when somebody does, accounted for exactly."""
+"""Warm requests: computed where nobody else is kept waiting by it, given up if somebody is, accounted for exactly."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from warmline.engine import GenerationRequest, SamplingParams, WarmRequest, pack_tokens
@@ -23,9 +25,10 @@ def warm(id_, prompt, salt=""):
 
 
 def request(id_, prompt, count=2, salt=""):
-    """A request that emits so many tokens."""
+    """A request that emits so many tokens, one a pass."""
     replay = pack_tokens([10 + i % 50 for i in range(count)])
-    return GenerationRequest(id_, pack_tokens(list(prompt)), SamplingParams(max_tokens=count), salt, replay=replay)
+    sampling = SamplingParams(max_tokens=count)
+    return GenerationRequest(id_, pack_tokens(list(prompt)), sampling, salt, speculation=False, replay=replay)
 
 
 @pytest.fixture
@@ -104,14 +107,111 @@ def test_what_is_cached_already_takes_no_pass(engine, prompt):
 
 
 def test_warm_work_waits_for_everybody(engine):
-    """While a request prefills or decodes, no warm row is computed; it follows when the last one ended."""
+    """While a request prefills no warm row is computed, and while it decodes two a pass; the rest follows."""
     engine.warm(warm(1, letters(70)))
     engine.add(request(2, letters(100, start=9), count=8))
     order = []
     while engine.has_work:
         order += [event.id for event in engine.step() if event.finished]
+        engine.check_integrity()
     assert order == [2, 1]
-    assert engine.backend.passes[-2:] == [CHUNK, CHUNK]
+    assert engine.backend.passes == [64, 36, *[1 + 2] * 7, CHUNK - 14, CHUNK]
+
+
+def test_warm_work_need_not_wait_for_somebody_else_to_end(engine):
+    """A long answer of one session doesn't keep the prompt of another from being ready, and takes no pass more."""
+    prompt = letters(50)
+    engine.add(request(1, letters(20, start=9), count=40))
+    engine.step()
+    engine.warm(warm(2, prompt))
+    finished, ended = {}, []
+    while engine.has_work:
+        for event in engine.step():
+            if event.finished:
+                ended.append(event.id)
+                finished[event.id] = event.finished
+    assert ended == [2, 1] and engine.backend.passes.count(1 + 2) == 24
+    assert finished[1].forward_passes == len(engine.backend.passes) == 40
+    assert receipt(finished[2]) == (0, 0, 48)
+    assert receipt(drain_one(engine, request(3, prompt))) == (48, 0, 2)
+
+
+def test_nothing_rides_along_with_a_prompt(engine):
+    """Where somebody decodes and somebody else prefills, warm work waits."""
+    engine.add(request(1, letters(20, start=9), count=30))
+    engine.step()
+    engine.add(request(2, letters(60, start=30)))
+    engine.warm(warm(3, letters(50)))
+    for _ in range(3):
+        engine.step()
+    assert engine.backend.passes == [20, *[1 + 16] * 3]
+
+
+def test_a_block_that_others_complete_meanwhile_is_taken_over(engine):
+    """A warm request in the middle of a block goes on behind it once a request has computed it."""
+    prompt = letters(64)
+    engine.add(request(1, letters(20, start=9), count=60))
+    engine.step()
+    engine.warm(warm(2, prompt))
+    engine.step()
+    engine.add(request(3, prompt[:40]))
+    finished = drain(engine)
+    assert receipt(finished[2]) == (0, 30, 34)
+    assert receipt(finished[3]) == (0, 0, 40)
+
+
+def test_warm_rows_go_on_when_those_who_decode_are_cancelled(engine):
+    """Half a pass is not thrown away for it, unless somebody came who waits for the next one."""
+
+    def cancel():
+        engine.cancel(1)
+        return False
+
+    def cancel_and_add():
+        engine.cancel(4)
+        if asked():
+            engine.add(request(5, letters(20, start=30)))
+        return False
+
+    engine.add(request(1, letters(20, start=9), count=60))
+    engine.step()
+    engine.warm(warm(2, letters(130)))
+    engine.step(cancel)
+    assert engine.backend.passes == [20, 3] and engine.stats().warm_computed_tokens == 2
+
+    asked = iter([True, False, False, False]).__next__
+    engine.add(request(4, letters(20, start=9), count=60))
+    engine.step()
+    engine.step(cancel_and_add)
+    assert engine.backend.passes == [20, 3, 4] and engine.stats().warm_computed_tokens == 2
+    assert {finished.reason for finished in drain(engine).values()} == {"length", "stop"}
+
+
+def test_warm_work_that_finds_no_room_beside_others_is_kept_for_later(engine):
+    """It is dropped only where it would not fit an idle engine either."""
+    engine.add(request(1, letters(36 * BLOCK_SIZE), count=9))
+    for _ in range(9):
+        engine.step()
+    engine.warm(warm(2, letters(6 * BLOCK_SIZE, start=9)))
+    engine.step()
+    assert engine.backend.passes[-1] == 1 and engine.stats().warming == 1
+    assert drain(engine)[2].reason == "stop"
+
+
+def test_what_the_cache_holds_of_a_waiting_prompt_stays_there(engine):
+    """It is looked up once, and not evicted meanwhile; when a request needs the room, it is given up, but no more."""
+    engine.scheduler.budget = replace(BUDGET, warm_beside_decode=0)
+    drain_one(engine, request(1, letters(64)))
+    engine.add(request(2, letters(20, start=30), count=9))
+    engine.step()
+    engine.warm(warm(3, letters(96)))
+    engine.check_integrity()
+    assert engine.stats().blocks_used == 2 + 4
+    engine.add(request(4, letters(36 * BLOCK_SIZE, start=50), count=1))
+    engine.step()
+    assert engine.stats().running == 2 and engine.stats().warming == 1
+    finished = drain(engine)
+    assert (finished[3].reason, engine.stats().warm_dropped) == ("stop", 0)
 
 
 def test_the_newest_goes_first(engine):
@@ -224,7 +324,8 @@ def test_warm_work_gives_its_blocks_to_a_request(engine):
 
 def test_a_sequence_that_grows_takes_blocks_from_warm_work(fake, run):
     """One that goes on is not put back while warm work holds blocks."""
-    engine = Engine(fake.FakeBackend(num_blocks=6), fake.FakeTokenizer(), BUDGET)
+    budget = replace(BUDGET, warm_beside_decode=0)
+    engine = Engine(fake.FakeBackend(num_blocks=6), fake.FakeTokenizer(), budget)
     engine.add(request(1, letters(30), count=60))
     engine.step()
     engine.pause(1, True)

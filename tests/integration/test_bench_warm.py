@@ -47,6 +47,11 @@ def test_it_measures_cold_and_warm_requests_and_typing(own: bool, request: Any, 
     assert set(figures["ratios"]) == {
         f"{kind}_200{suffix}" for kind in ("complete", "edit") for suffix in ("", "_beside_others")
     }
+    cancels = {row["moment"]: row for row in figures["cancels"]}
+    assert set(cancels) == {"prefill", "decode"}
+    for row in cancels.values():
+        assert row["requests"] == 2 and row["cancelled"] <= 2
+        assert not row["cancelled"] or 0 < row["to_end"] <= row["to_end_max"]
     typed = {(row["where"], row["every"], row["others"]): row for row in figures["typing"]}
     assert set(typed) == {
         (where, every, others) for where in ("middle", "end") for every in (1, 3) for others in (False, True)

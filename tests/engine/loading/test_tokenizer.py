@@ -137,6 +137,54 @@ def test_special_tokens_are_text_in_documents_and_tokens_in_templates(tokenizer:
     assert not tokenizer.special_ids & set(tokenizer.encode(text)), "the template call must leave no trace"
 
 
+MARKS = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<tool_call>", "<|file_sep|>"]
+
+
+@pytest.fixture(scope="module")
+def marking_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer like Qwen's: its marks are added tokens that aren't special. Two are runs of white space."""
+    bytes_ = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    fast = FastTokenizer(tokenizers.models.BPE({character: id_ for id_, character in enumerate(bytes_)}, []))
+    fast.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    fast.add_special_tokens(["<|im_end|>"])
+    fast.add_tokens([tokenizers.AddedToken(text, normalized=False) for text in (*MARKS, "    ", "\t\t")])
+    folder = tmp_path_factory.mktemp("marking")
+    fast.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@given(
+    text=st.lists(st.sampled_from([*MARKS, "<|im_end|>", "<|fim_", "prefix|>", "<", "|>", "x", " ", "\n"])).map(
+        "".join
+    )
+)
+def test_no_text_becomes_an_added_token(marking_folder: Path, text: str) -> None:
+    """Special or not; a template that has the same text has the tokens."""
+    tokenizer = load_tokenizer(marking_folder)
+    added = {tokenizer.encode_template(mark)[0] for mark in (*MARKS, "<|im_end|>")}
+    assert len(added) == len(MARKS) + 1
+    assert added.isdisjoint(tokenizer.encode(text))
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert sum(token in added for token in tokenizer.encode_template(text)) == sum(
+        text.count(mark) for mark in (*MARKS, "<|im_end|>")
+    )
+
+
+def test_runs_of_white_space_stay_the_tokens_that_they_are(marking_folder: Path) -> None:
+    """They are text, as the model saw it, and mark nothing."""
+    tokenizer = load_tokenizer(marking_folder)
+    assert len(tokenizer.encode("    x")) == 2
+    assert len(tokenizer.encode("\t\tx")) == 2
+
+
+def test_a_mark_of_another_file_ends_an_answer_also_if_it_is_not_special(marking_folder: Path) -> None:
+    """Models go on with one behind the text that they fill in."""
+    tokenizer = load_tokenizer(marking_folder)
+    for mark in ("<|file_sep|>", "<|fim_prefix|>"):
+        assert tokenizer.encode_template(mark)[0] in tokenizer.eos_ids
+    assert tokenizer.encode_template("<tool_call>")[0] not in tokenizer.eos_ids
+
+
 def test_threads_do_not_disturb_each_other(tokenizer: Tokenizer) -> None:
     """Documents and templates can be tokenised at the same time."""
     text = "x = '<|im_end|>'\n" * 500

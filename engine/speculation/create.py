@@ -1,0 +1,33 @@
+"""What drafts for a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..messages import GenerationRequest, unpack_tokens
+from .draft_model import DraftModel, ModelDrafter
+from .drafter import Drafter
+from .edit_cursor import EditCursor
+from .speculator import Speculator
+from .suffix import SuffixDrafter
+from .suffix_index import SuffixIndex
+
+CreateDrafter = Callable[[GenerationRequest, list[int], int], Drafter]
+"""From a request, its prompt, and the tokens that prompt and output may have together, to what drafts for it."""
+
+
+def create_drafter(
+    request: GenerationRequest,
+    prompt: list[int],
+    most_tokens: int,
+    earlier: SuffixIndex | None = None,
+    model: DraftModel | None = None,
+) -> Drafter:
+    """All that can draft for a request; ``earlier`` are texts that it may be told of. Close it when that ends."""
+    drafters: list[Drafter] = []
+    if request.draft:
+        drafters.append(EditCursor(unpack_tokens(request.draft)))
+    drafters.append(SuffixDrafter(prompt, most_tokens, earlier))
+    if model is not None and prompt:
+        drafters.append(ModelDrafter(model, prompt, request.salt))
+    return Speculator(drafters)

@@ -1,0 +1,97 @@
+"""What `warmline bench edits` replays: a file's edits, and files of 200 lines of which three change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from warmline.engine import EditReplay, EngineOptions, Tokenizer, run_edits_benchmark
+
+from ..document import Document
+from ..errors import Refused
+from ..evaluation.records import EditRecord
+from ..limits import Limits
+from ..prompts import PromptBuilder
+from ..protocol import Open
+
+LONG_LINES: Final = 200
+_CHANGED: Final = (50, 100, 150)
+"""The lines of a long file that change: the next from each with code on it."""
+_CODE: Final = 20
+"""Characters of a line that says something."""
+_LONG_FILES: Final = 3
+
+
+def run(
+    options: EngineOptions,
+    records: Sequence[EditRecord],
+    long_from: Sequence[EditRecord],
+    rounds: int,
+    json: Path | None,
+) -> None:
+    """Replay ``records``, and long files made of the code of ``long_from``.
+
+    Raises:
+        EngineError: the model can't be run.
+
+    """
+
+    def plan(tokenizer: Tokenizer, max_tokens: int) -> list[EditReplay]:
+        prompts = PromptBuilder(tokenizer, max_tokens)
+        long = f"{LONG_LINES} lines, {len(_CHANGED)} changed"
+        named = [("edits", record) for record in records] + [(long, record) for record in long_files(long_from)]
+        return [replay for name, record in named if (replay := _planned(prompts, name, record)) is not None]
+
+    run_edits_benchmark(options, plan, rounds, json)
+
+
+def long_files(records: Sequence[EditRecord]) -> list[EditRecord]:
+    """Edits of whole files of `LONG_LINES` lines, each of the code of one language, the largest languages first.
+
+    Each changed line becomes another line of that code, which the file hasn't, with its indentation.
+    """
+    by_language: dict[str, list[str]] = {}
+    for record in records:
+        by_language.setdefault(record.language, []).extend(record.before.splitlines(keepends=True))
+    files = []
+    for language, lines in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
+        before, rest = lines[:LONG_LINES], lines[LONG_LINES:]
+        shown = {line.strip() for line in before}
+        new = [
+            line.strip() for line in dict.fromkeys(rest) if len(line.strip()) > _CODE and line.strip() not in shown
+        ]
+        if len(before) < LONG_LINES or len(new) < len(_CHANGED):
+            continue
+        after = list(before)
+        for least, line in zip(_CHANGED, new, strict=False):
+            number = next((n for n in range(least, LONG_LINES) if len(before[n].strip()) > _CODE), least)
+            indentation = after[number][: len(after[number]) - len(after[number].lstrip(" \t"))]
+            after[number] = f"{indentation}{line}\n"
+        files.append(
+            EditRecord(
+                id=f"{LONG_LINES} lines of {language}",
+                language=language,
+                kind="long",
+                instructions=["Change three lines"],
+                prefix="",
+                before="".join(before),
+                after="".join(after),
+                suffix="",
+            )
+        )
+    return files[:_LONG_FILES]
+
+
+def _planned(prompts: PromptBuilder, group: str, record: EditRecord) -> EditReplay | None:
+    """The edit's tokens as the service makes them; None if it has no room or nothing to say."""
+    document = Document(
+        Open("benchmark", 1, record.language, record.prefix + record.before + record.suffix), Limits()
+    )
+    span = len(record.prefix), len(record.prefix) + len(record.before)
+    most = max(len(record.before), len(record.after))
+    try:
+        plan = prompts.edit(document, *span, record.instructions[0], most, (), record.after).plan()
+    except Refused:
+        return None
+    return EditReplay(group, plan.prompt, plan.draft or [], plan.replay) if plan.replay else None

@@ -1,0 +1,86 @@
+"""The cost of a pass, and its measurement."""
+
+from __future__ import annotations
+
+import pytest
+from warmline.engine.speculation import measuring
+from warmline.engine.speculation.cost import USUAL_COST, PassCost
+from warmline.engine.speculation.measuring import measure_cost
+
+
+def test_between_and_beyond_the_points_are_lines():
+    """Each piece has its own slope; the last one goes on."""
+    cost = PassCost(((1, 1.0), (11, 2.0), (21, 4.0)))
+    assert [cost.seconds(rows) for rows in (1, 6, 11, 16, 21, 31)] == pytest.approx([1, 1.5, 2, 3, 4, 6])
+
+
+def test_keys_cost_by_their_number():
+    """Attention adds to whatever the rows cost."""
+    cost = PassCost(((1, 1.0), (2, 1.0)), per_key=0.01)
+    assert cost.seconds(2, 300) == pytest.approx(4)
+
+
+@pytest.mark.parametrize(
+    "curve", [(), ((1, 1.0),), ((2, 1.0), (1, 2.0)), ((1, 1.0), (1, 2.0)), ((1, 2.0), (2, 1.0)), ((1, 0.0), (2, 1.0))]
+)
+def test_a_curve_ascends(curve):
+    """Rows and times are in order, and there are two points at least."""
+    with pytest.raises(ValueError, match="ascends"):
+        PassCost(curve)
+
+
+def test_more_rows_cost_more():
+    """The usual cost does too, though much less than as many passes."""
+    assert 1 < USUAL_COST.seconds(32) / USUAL_COST.seconds(1) < 8
+
+
+class FakeClock:
+    """A clock that passes move by what they cost, and by noise."""
+
+    def __init__(self, monkeypatch, seconds, noise=(0.0,)):
+        self.now, self.passes, self.seconds, self.noise = 0.0, [], seconds, noise
+        monkeypatch.setattr(measuring, "_pass", self.run)
+
+    def run(self, backend, rows, position):
+        """Take the time of a pass."""
+        self.now += self.seconds(rows, position) + self.noise[len(self.passes) % len(self.noise)]
+        self.passes.append((rows, position))
+
+    def __call__(self):
+        return self.now
+
+
+def test_it_finds_the_cost_that_is_there(monkeypatch):
+    """Rows and keys are told apart, whatever disturbed single passes."""
+    clock = FakeClock(
+        monkeypatch, lambda rows, keys: 0.002 + rows * 1e-4 + rows * keys * 1e-8, noise=(0, 0.003, 0.001)
+    )
+    cost = measure_cost(None, 8192, clock)
+    assert cost.seconds(1) == pytest.approx(0.0021)
+    assert cost.seconds(48) == pytest.approx(0.0068)
+    assert cost.per_key == pytest.approx(1e-8)
+
+
+def test_a_slow_model_does_not_keep_one_waiting(monkeypatch):
+    """Each size is timed once, and no more."""
+    clock = FakeClock(monkeypatch, lambda rows, keys: 1 + rows / 100)
+    cost = measure_cost(None, 8192, clock)
+    assert len(clock.passes) == len({*clock.passes}) == 5
+    assert cost.seconds(64) == pytest.approx(1.64)
+
+
+def test_a_disturbed_measurement_still_ascends(monkeypatch):
+    """A pass of one row that was slow makes no curve that falls, nor attention that gives time back."""
+    clock = FakeClock(monkeypatch, lambda rows, position: 0.5 if rows == 1 else 0.01 * (position == 0) + 1e-5 * rows)
+    cost = measure_cost(None, 8192, clock)
+    assert cost.seconds(1) <= cost.seconds(64)
+    assert cost.per_key == 0
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4, 10, 200])
+def test_it_stays_within_the_cache(fake, blocks):
+    """Also in the smallest one; each pass has rows that fit."""
+    backend = fake.FakeBackend(blocks)
+    cost = measure_cost(backend, blocks * 16)
+    assert max(backend.passes) <= 64
+    assert 0 < cost.seconds(1) <= cost.seconds(8)

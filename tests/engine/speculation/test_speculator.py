@@ -1,0 +1,118 @@
+"""The drafters of a sequence together."""
+
+from __future__ import annotations
+
+from warmline.engine.messages import GenerationRequest, pack_tokens
+from warmline.engine.speculation.cost import USUAL_COST
+from warmline.engine.speculation.create import create_drafter
+from warmline.engine.speculation.drafter import Draft, Drafter
+from warmline.engine.speculation.sharing import share_rows
+from warmline.engine.speculation.speculator import Speculator
+
+ORIGINAL = list(range(100, 160))
+
+
+class Fixed(Drafter):
+    """Says the same, whatever comes."""
+
+    def __init__(self, source, tokens, evidence=8):
+        self.source, self.tokens, self.evidence = source, tokens, evidence
+        self.seen = []
+
+    def observe(self, emitted):
+        """Note it."""
+        self.seen += emitted
+
+    def propose(self, budget):
+        """The tokens."""
+        return Draft(self.tokens[:budget], self.source, self.evidence)
+
+
+def created(prompt, draft):
+    """What drafts for an edit."""
+    request = GenerationRequest(1, pack_tokens(prompt), draft=pack_tokens(draft))
+    return create_drafter(request, prompt, 1000)
+
+
+def test_the_one_that_is_expected_to_be_right_for_longest_drafts():
+    """More evidence, or a longer draft with the same, wins."""
+    weak, strong = Fixed("suffix", [1] * 20, evidence=1), Fixed("edit", [2] * 20, evidence=16)
+    assert Speculator([weak, strong]).propose(10).source == "edit"
+    short, long = Fixed("suffix", [1], evidence=16), Fixed("edit", [2] * 20, evidence=16)
+    assert Speculator([short, long]).propose(10).source == "edit"
+
+
+def test_running_acceptance_decides():
+    """A source that keeps failing gives way to one that would have been right, and comes back when it is right."""
+    edit, suffix = Fixed("edit", [1, 1, 1, 1]), Fixed("suffix", [2, 2, 2, 2], evidence=4)
+    speculator = Speculator([edit, suffix])
+    assert speculator.propose(4).source == "edit"
+    for _ in range(40):
+        speculator.propose(4)
+        speculator.observe([2, 2, 2, 2])
+    assert speculator.propose(4).source == "suffix"
+    for _ in range(80):
+        speculator.propose(4)
+        speculator.observe([1, 1, 1, 1])
+    assert speculator.propose(4).source == "edit"
+
+
+def test_every_drafter_learns_what_came():
+    """Also those whose draft wasn't taken."""
+    drafters = Fixed("edit", [1]), Fixed("suffix", [2])
+    speculator = Speculator(drafters)
+    speculator.propose(1)
+    speculator.observe([5, 6])
+    assert [drafter.seen for drafter in drafters] == [[5, 6]] * 2
+
+
+def test_a_draft_says_what_to_expect_of_it():
+    """Survival falls from token to token; what tokens save is positive and no more than a pass."""
+    draft = Speculator([Fixed("edit", [1] * 30)]).propose(30)
+    assert len(draft.tokens) == len(draft.survival) == len(draft.saved) == 30
+    assert all(0 < later < sooner < 1 for sooner, later in zip(draft.survival, draft.survival[1:], strict=False))
+    assert all(0 < saved <= stands for saved, stands in zip(draft.saved, draft.survival, strict=True))
+
+
+def test_the_suffix_drafts_while_the_cursor_waits_in_an_insertion():
+    """A block that is copied into an edit is foreseen from the prompt, and the cursor goes on behind it."""
+    copied = list(range(300, 340))
+    speculator = created([*copied, 5, 6, *ORIGINAL], ORIGINAL)
+    answer = [*ORIGINAL[:20], *copied, *ORIGINAL[20:]]
+    sources, passes, position = [], 0, 0
+    while position < len(answer):
+        draft = speculator.propose(len(answer) - position - 1)
+        emitted = [answer[position]]
+        for guess, token in zip(draft.tokens, answer[position:], strict=False):
+            if guess != token:
+                break
+            emitted = answer[position : position + len(emitted) + 1]
+        emitted = emitted[: len(answer) - position]
+        sources += [draft.source] * (len(emitted) > 2)
+        speculator.observe(emitted)
+        position += len(emitted)
+        passes += 1
+    assert [*dict.fromkeys(sources)] == ["edit", "suffix"]
+    assert passes < 12
+
+
+def test_text_without_repetitions_is_soon_not_drafted():
+    """Where nothing can be foreseen, speculation is off: next to no rows are spent on it."""
+    speculator = created([*range(1000, 1400)], [])
+    spent, seed = [], 1
+    for _ in range(400):
+        draft = speculator.propose(100)
+        spent += share_rows([draft], [500], 1, 100, USUAL_COST)
+        seed = seed * 1103515245 + 12345 & 0x7FFFFFFF
+        speculator.observe([1000 + seed % 400])
+    assert sum(spent[200:]) < 10
+    for token in range(1000, 1100):  # and it is noticed when it pays again
+        draft = speculator.propose(100)
+        spent += share_rows([draft], [500], 1, 100, USUAL_COST)
+        speculator.observe([token])
+    assert spent[-1] > 0
+
+
+def test_a_budget_of_nothing_gets_nothing():
+    """No drafter is asked."""
+    assert Speculator([Fixed("edit", [1])]).propose(0).tokens == []

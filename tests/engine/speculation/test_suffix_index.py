@@ -1,0 +1,105 @@
+"""The suffix index finds the longest, newest match, forgets the oldest tokens, and takes nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.engine.speculation.suffix_index import LONGEST_MATCH, SuffixIndex
+
+texts = st.lists(st.integers(0, 3), max_size=120)
+
+
+def index_of(tokens, capacity=256):
+    """An index that holds the tokens."""
+    index = SuffixIndex(capacity)
+    index.extend(tokens)
+    return index
+
+
+def longest(text, recent):
+    """The length of the longest match that something follows, by trying every place."""
+    lengths = [0]
+    for place in range(len(text) - 1):
+        length = 0
+        while length < min(len(recent), LONGEST_MATCH, place + 1) and text[place - length] == recent[-1 - length]:
+            length += 1
+        lengths.append(length)
+    return max(lengths)
+
+
+@given(texts, st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_a_match_agrees_with_the_newest_tokens(text, recent):
+    """What stands before the place are the newest tokens, as many as it says; never more than there are."""
+    index = index_of(text)
+    place, length = index.match(recent)
+    assert length <= longest(text, recent)
+    if length:
+        assert text[place - length : place] == recent[len(recent) - length :]
+        assert index.following(place, 5) == text[place : place + 5] != []
+
+
+@given(st.permutations(range(60)), st.integers(1, 58), st.integers(1, 40))
+def test_the_longest_match_is_found(text, end, length):
+    """In a text without repetitions it is the only one."""
+    start = max(end - length, 0)
+    place, found = index_of(text).match([99, *text[start:end]])
+    assert (place, found) == (end, min(end - start, LONGEST_MATCH))
+
+
+@pytest.mark.parametrize("gram", [[7], [6, 7], [5, 6, 7], [4, 5, 6, 7]], ids=len)
+def test_of_equal_matches_the_newest_is_taken(gram):
+    """Each length of match finds what followed last, and not the end of the text itself."""
+    text = [*gram, 1, 20, *gram, 2, 21, *gram]
+    index = index_of(text)
+    place, length = index.match(text)
+    assert length >= len(gram)
+    assert index.following(place, 2) == [2, 21]
+
+
+def test_a_longer_match_goes_before_a_newer_one():
+    """The place with more of the same tokens before it decides."""
+    index = index_of([1, 2, 3, 4, 50, 9, 2, 3, 4, 60, 70])
+    place, length = index.match([1, 2, 3, 4])
+    assert (index.following(place, 1), length) == ([50], 4)
+
+
+@given(texts, st.integers(1, 40), st.lists(st.integers(0, 3), min_size=1, max_size=8))
+def test_only_the_newest_tokens_are_kept(text, capacity, recent):
+    """A full index answers as one of its last tokens would."""
+    index = index_of(text, capacity)
+    kept = text[-(1 << max(capacity - 1, 15).bit_length()) :]
+    place, length = index.match(recent)
+    assert length <= longest(kept, recent)
+    if length:
+        first = len(text) - len(kept)
+        assert place - length >= first
+        assert text[place - length : place] == recent[len(recent) - length :]
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=9), max_size=9), st.lists(st.integers(0, 3), min_size=1))
+def test_it_does_not_matter_how_a_text_came(pieces, recent):
+    """Token by token or at once, the answers are the same."""
+    whole, grown = SuffixIndex(64), SuffixIndex(64)
+    whole.extend([token for piece in pieces for token in piece])
+    for piece in pieces:
+        grown.extend(piece)
+    assert whole.match(recent) == grown.match(recent)
+
+
+def test_what_is_held_is_not_remembered_again():
+    """The same text twice, also behind another beginning, takes no more room; what is new of it does."""
+    index, text = SuffixIndex(1024), [*range(100, 228)]
+    index.remember(text)
+    place, _ = index.match(text)
+    assert place == 0  # nothing follows the end
+    index.remember(text)
+    index.remember([1] * 32 + text)
+    index.remember(text + [*range(300, 340)])
+    held = index.following(0, 1024)
+    assert held == [*text, *[1] * 32, *range(300, 332)]
+
+
+def test_an_empty_index_has_no_match():
+    """There is nothing to find, also not the tokens it was made with."""
+    assert SuffixIndex(16).match([0, 0, 0]) == (0, 0)
