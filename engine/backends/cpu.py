@@ -16,6 +16,7 @@ from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
 from .base import Backend, PassAborted
 from .calibration import CALIBRATION_TOKENS
 from .rows import check_batch, max_positions
+from .spread import ThreadSpread
 
 LANES = 16
 MAX_HEAD_DIM = 256
@@ -111,11 +112,19 @@ class CpuBackend(Backend):
         self._final_norm, head = smooth_head(weights, ranges)
         self._head = Int8Linear(head, levels)
         self._buffers = _Buffers(config, 1)
+        self._spread = ThreadSpread()
 
     @torch.inference_mode()
     def forward(self, batch: Batch, should_abort: Callable[[], bool] | None = None) -> torch.Tensor:
         """See `Backend.forward`."""
         check_batch(batch, self.config, self.num_blocks)
+        self._spread.begin()
+        try:
+            return self._forward(batch, should_abort)
+        finally:
+            self._spread.end()
+
+    def _forward(self, batch: Batch, should_abort: Callable[[], bool] | None) -> torch.Tensor:
         kernels, rows = self._kernels, len(batch.token_ids)
         kernels.begin(PassPlan(batch.slices, rows))
         if self._buffers.rows < rows:
@@ -134,6 +143,7 @@ class CpuBackend(Backend):
             kernels.add_norm_quantize(x, (layer.output(heads), heads_scale), layer.ffn_norm, hidden, hidden_scale)
             kernels.silu_quantize(layer.gate_up(hidden), hidden_scale, ffn, ffn_scale)
             update = (layer.down(ffn), ffn_scale)
+            self._spread.under_way()
         return self._logits(x, update, batch.logit_rows)
 
     def _logits(
