@@ -153,7 +153,7 @@ class GatewaySocket(ServerConnection):
 
     @property
     def taken(self) -> int:
-        """Bytes of frames that the kernel has taken, as it does when the peer reads; less the pongs that wait, too."""
+        """Bytes of frames that the kernel has taken, as it does when the peer reads; less the pongs that wait."""
         return self.written - self.transport.get_write_buffer_size()
 
     async def close(self, code: int = 1000, reason: str = "") -> None:

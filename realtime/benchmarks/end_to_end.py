@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +76,10 @@ async def measure(
     """All figures as one JSON-ready object."""
     keys = [secrets.token_hex(8) for _ in range(rounds)]
     serve = [*serve, "--allow-replay", *(part for key in keys for part in ("--api-key", key))]
-    engine = OfflineEngine(options)
+    # The engine has a thread to itself, as OpenMP has threads for each that it is called from. The loop goes on
+    # meanwhile, and answers the socket's keep-alive.
+    loop, beside = asyncio.get_running_loop(), ThreadPoolExecutor(1)
+    engine = await loop.run_in_executor(beside, OfflineEngine, options)
     prompts = PromptBuilder(engine.tokenizer, engine.model.max_sequence_tokens)
     planned = [(record, plan) for record in records if (plan := _plan(prompts, record)) is not None]
     alone: list[list[Run]] = []
@@ -87,8 +91,8 @@ async def measure(
             through.append([])
             async with connect(url, token=key) as session:
                 for index, (record, plan) in enumerate(planned):
-                    # Beside the loop, which answers the socket's keep-alive meanwhile.
-                    run = await asyncio.to_thread(_replay_alone, engine, plan, number * len(planned) + index, key)
+                    request = number * len(planned) + index
+                    run = await loop.run_in_executor(beside, _replay_alone, engine, plan, request, key)
                     alone[-1].append(run)
                     through[-1].append(await _replay_through(session, record))
     sides = {"engine": [_rates(runs) for runs in alone], "end_to_end": [_rates(runs) for runs in through]}

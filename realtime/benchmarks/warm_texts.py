@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 PROJECT_EDITS: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "edits.jsonl"
+
+
+_FRESH_EVERY: Final = 8
+"""Lines from one that never came before to the next."""
 
 
 class TextsMissing(Exception):
@@ -67,17 +72,32 @@ def read_sources(file: Path | None) -> list[SourceText]:
 
 
 class FreshText:
-    """Texts of a given length whose first line never came before, so that no cache holds their beginning."""
+    """Texts of a given length in which some lines never came before: no cache holds the beginning of a prompt.
+
+    A prompt may begin anywhere in a long text; such a line comes first, and after every few others.
+    """
 
     def __init__(self, sources: Sequence[SourceText]) -> None:
-        self._whole = "\n".join(source.text for source in sources)
+        self._lines = [line for source in sources for line in f"{source.text}\n".splitlines(keepends=True)]
 
     def __call__(self, chars: int) -> str:
         """A text of so many characters, in whole lines but for the last."""
-        text = f"# {secrets.token_hex(16)}\n"
-        while len(text) < chars:
-            text += self._whole[: chars - len(text)]
-        return text[:chars]
+        pieces: list[str] = []
+        length = 0
+        for line in with_fresh_lines(cycle(self._lines)):
+            if length >= chars:
+                break
+            pieces.append(line)
+            length += len(line)
+        return "".join(pieces)[:chars]
+
+
+def with_fresh_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, and before the first and every few more one that never came before."""
+    for number, line in enumerate(lines):
+        if number % _FRESH_EVERY == 0:
+            yield f"# {secrets.token_hex(16)}\n"
+        yield line
 
 
 def typings(sources: Sequence[SourceText], files: int, keys: int) -> Iterator[Typing]:
@@ -87,9 +107,9 @@ def typings(sources: Sequence[SourceText], files: int, keys: int) -> Iterator[Ty
     """
     chosen = sorted(sources, key=lambda source: (-len(source.text), source.name))[:files]
     for source in chosen:
-        unseen = f"# {secrets.token_hex(16)}\n"
-        text = unseen + source.text.rstrip("\n")
-        middle = min(text.find("\n", len(text) // 2) + 1 or len(unseen), len(text) - 2 * keys)
-        for where, index in (("middle", max(middle, len(unseen))), ("end", max(len(text) - keys, len(unseen)))):
-            typed = text[index : index + keys]
-            yield Typing(where, source.language, text[:index] + text[index + len(typed) :], index, typed)
+        text = source.text.rstrip("\n")
+        middle = min(text.find("\n", len(text) // 2) + 1, len(text) - 2 * keys)
+        for where, index in (("middle", max(middle, 0)), ("end", max(len(text) - keys, 0))):
+            typed, rest = text[index : index + keys], text[index + keys :]
+            before = "".join(with_fresh_lines(text[:index].splitlines(keepends=True) or [""]))
+            yield Typing(where, source.language, before + rest, len(before), typed)

@@ -26,6 +26,9 @@ DONE: Final = b"data: [DONE]\n\n"
 
 FinishReason = Literal["stop", "length"]
 
+_FROM_PREDICTION: Final = "edit"
+"""The source of drafts that come from a text given with the request."""
+
 
 class _PromptDetails(Struct, frozen=True, gc=False):
     cached_tokens: int
@@ -50,8 +53,8 @@ class Usage(Struct, frozen=True):
 
     @classmethod
     def of(cls, finished: Finished, *, predicted: bool) -> Usage:
-        """Cached tokens are all that were found computed; drafts count where the request had a prediction."""
-        drafts = finished.drafts if predicted else ()
+        """Cached tokens are all that were found computed; of drafts those count that the prediction gave."""
+        drafts = [draft for draft in finished.drafts if predicted and draft.source == _FROM_PREDICTION]
         accepted = sum(draft.accepted for draft in drafts)
         return cls(
             finished.prompt_tokens,

@@ -184,7 +184,7 @@ class ScriptedEngine(EngineHandle):
                 computed_tokens=3,
                 output_tokens=tokens,
                 forward_passes=tokens,
-                drafts=(DraftCount("edit_cursor", 5, 2),),
+                drafts=(DraftCount("edit", 5, 2),),
                 received_ns=received,
                 queue_ns=1000,
                 prefill_ns=2000,

@@ -7,7 +7,7 @@ from warmline.engine import EngineStats
 from warmline.realtime.metrics import Metrics
 from warmline.realtime.protocol import Drafts, Receipt, Timing
 
-RECEIPT = Receipt(10, 1, 2, 7, 5, 0, 3, [Drafts("edit_cursor", 4, 3)], 0)
+RECEIPT = Receipt(10, 1, 2, 7, 5, 0, 3, [Drafts("edit", 4, 3)], 0)
 TIMING = Timing(received=1000, first_sent=3000, sent=9000, engine_prefill=1500, engine_step=4000)
 
 
@@ -34,8 +34,8 @@ def test_a_request_is_observed_once(metrics):
     assert read['warmline_requests_total{kind="edit",outcome="stop"}'] == 1
     for kind, count in (("warmed", 1), ("cached", 2), ("computed", 7), ("output", 5)):
         assert read[f'warmline_tokens_total{{kind="{kind}"}}'] == count
-    assert read['warmline_draft_tokens_total{outcome="proposed",source="edit_cursor"}'] == 4
-    assert read['warmline_draft_tokens_total{outcome="accepted",source="edit_cursor"}'] == 3
+    assert read['warmline_draft_tokens_total{outcome="proposed",source="edit"}'] == 4
+    assert read['warmline_draft_tokens_total{outcome="accepted",source="edit"}'] == 3
     assert read['warmline_time_to_first_token_seconds_sum{kind="edit"}'] == pytest.approx(0.002)
     assert read['warmline_time_per_output_token_seconds_sum{kind="edit"}'] == pytest.approx(0.001)
     assert read['warmline_request_duration_seconds_sum{kind="edit"}'] == pytest.approx(0.008)

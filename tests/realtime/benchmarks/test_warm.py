@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -35,11 +36,14 @@ def test_a_file_without_edits_is_named(tmp_path: Path):
 
 
 def test_fresh_texts_have_their_length_and_begin_differently():
-    """Within the first block of 16 tokens."""
+    """Wherever a prompt of them begins, if it is longer than eight lines."""
     fresh = FreshText(SOURCES)
     texts = [fresh(3000) for _ in range(10)]
     assert {len(text) for text in texts} == {3000}
     assert len({text[:20] for text in texts}) == 10
+    lines = [text.splitlines() for text in texts]
+    for first in range(0, 50, 7):
+        assert len({"".join(line[first : first + 9]) for line in lines}) == 10
 
 
 def test_what_is_typed_are_the_files_own_keys():
@@ -53,7 +57,8 @@ def test_what_is_typed_are_the_files_own_keys():
     ]
     for typing in found:
         whole = typing.text[: typing.index] + typing.keys + typing.text[typing.index :]
-        assert whole.partition("\n")[2] + "\n" in {source.text for source in SOURCES}
+        own = [line for line in whole.splitlines(keepends=True) if not re.fullmatch("# [0-9a-f]{32}\n", line)]
+        assert "".join(own) + "\n" in {source.text for source in SOURCES}
         assert len(typing.keys) == 20
         assert (typing.where == "end") == (typing.index == len(typing.text))
         assert typing.where == "end" or typing.text[typing.index - 1] == "\n"

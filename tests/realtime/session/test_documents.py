@@ -130,6 +130,6 @@ async def test_requests_are_counted(client):
     assert client.metric('warmline_requests_total{kind="edit",outcome="stop"}') == 1
     assert client.metric('warmline_refused_messages_total{code="invalid_range"}') == 1
     assert client.metric('warmline_tokens_total{kind="output"}') == 4
-    assert client.metric('warmline_draft_tokens_total{outcome="accepted",source="edit_cursor"}') == 4
+    assert client.metric('warmline_draft_tokens_total{outcome="accepted",source="edit"}') == 4
     assert client.metric('warmline_time_to_first_token_seconds_count{kind="complete"}') == 1
     assert client.metric('warmline_hop_seconds_count{hop="engine.prefill"}') == 2

@@ -41,7 +41,7 @@ async def test_a_completion_is_accepted_streamed_and_done(client):
     receipt = done.receipt
     assert receipt.prompt_tokens == receipt.warmed_tokens + receipt.cached_tokens + receipt.computed_tokens == 7
     assert (receipt.output_tokens, receipt.forward_passes, receipt.seed) == (2, 2, 5)
-    assert [(d.source, d.proposed, d.accepted) for d in receipt.drafts] == [("edit_cursor", 5, 2)]
+    assert [(d.source, d.proposed, d.accepted) for d in receipt.drafts] == [("edit", 5, 2)]
     timing = done.timing
     assert sum(getattr(timing, hop) for hop in HOPS) == timing.sent - timing.received
     assert timing.received < timing.first_sent <= timing.sent
