@@ -6,6 +6,7 @@ Import it only where ``picows`` is installed (the extra ``warmline[fast]``).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any, cast
 
 from picows import WSError, WSFrame, WSHandshakeError, WSListener, WSMsgType, WSTransport, ws_connect
@@ -88,15 +89,14 @@ class PicowsTransport(Transport):
 
     async def close(self, code: int = 1000) -> None:
         connection = self._connection
-        if not connection.is_disconnected:
-            if not connection.is_close_frame_sent:
-                connection.send_close(code)  # type: ignore[arg-type]  # the enumeration lacks our own codes
-            try:
-                async with asyncio.timeout(CLOSE_TIMEOUT):
-                    await self._ended.wait()
-            except TimeoutError:
-                connection.disconnect(graceful=False)
+        if not connection.is_disconnected and not connection.is_close_frame_sent:
+            connection.send_close(code)  # type: ignore[arg-type]  # the enumeration lacks our own codes
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._ended.wait()
+        except TimeoutError:
+            connection.disconnect(graceful=False)
+            await self._ended.wait()
 
     def abort(self) -> None:
         self._connection.disconnect(graceful=False)
@@ -114,6 +114,7 @@ class _Listener(WSListener):
         self._fragments: list[bytes] = []
         self._fragments_size = 0
         self._is_text = False
+        self._ending: asyncio.Task[None] | None = None
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         kind = frame.msg_type
@@ -152,8 +153,16 @@ class _Listener(WSListener):
         if handshake is not None and handshake.recv is not None:
             # A close frame may be empty (RFC 6455, section 7.1.5).
             code, reason = int(cast(int, handshake.recv.code)) or 1005, handshake.recv.reason or ""
-        self.ended.set()
         self.inbox.end(code, reason)
+        self._ending = asyncio.create_task(self._end(transport), name="warmline ending")
+
+    async def _end(self, transport: WSTransport) -> None:
+        """Retrieve the error that ended the connection, or asyncio logs it: picows has logged it."""
+        try:
+            with contextlib.suppress(Exception):
+                await transport.wait_disconnected()
+        finally:
+            self.ended.set()
 
     def pause_writing(self) -> None:
         """`Transport.unsent` is asked instead."""

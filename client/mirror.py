@@ -10,12 +10,12 @@ from warmline.realtime import (
     Applied,
     Change,
     Close,
+    OffsetIndex,
     Open,
     TextEdit,
     content_hash,
     replace_lone_surrogates,
     utf16_length,
-    utf16_offset,
 )
 
 from .errors import InvalidRange, WarmlineError
@@ -47,6 +47,7 @@ class DocumentMirror:
         self.trackers: WeakSet[Tracker] = WeakSet()
         self.refused: WarmlineError | None = None
         self._length = utf16_length(self.text)
+        self._offsets: OffsetIndex | None = None  # made when it is needed
 
     def supersede(self, held: int) -> None:
         """The server holds some text as version ``held``, and takes ours only as a later one."""
@@ -71,7 +72,11 @@ class DocumentMirror:
 
     def offset(self, index: int) -> int:
         """The UTF-16 offset of an index, which is the index itself where no character takes two units."""
-        return index if self._length == len(self.text) else utf16_offset(self.text, index)
+        if self._length == len(self.text):
+            return index
+        if self._offsets is None:
+            self._offsets = OffsetIndex.of(self.text)
+        return self._offsets.offset(self.text, index)
 
     def replaced(self, start: int, end: int, text: str) -> str:
         """The whole text with [start, end) replaced."""
@@ -92,5 +97,9 @@ class DocumentMirror:
         base, self.version = self.version, self.version + 1
         self.text = text
         self._length += sum(utf16_length(edit.text) - (edit.end - edit.start) for edit in edits)
+        if len(edits) != 1:  # the texts between them would be needed
+            self._offsets = None
+        elif self._offsets is not None:
+            self._offsets = self._offsets.replaced(text, edits[0].start, edits[0].end, self._length)
         hashed = content_hash(text) if check or self.version % HASH_EVERY == 0 else None
         return Change(self.uri, base, self.version, edits, applied, self._length, hashed)

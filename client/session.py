@@ -134,7 +134,9 @@ class Session:
         """Ask for the text that belongs at a position. The request leaves at once.
 
         A running completion of the document ends with reason ``superseded``. If what was typed since is what that one
-        had suggested, this one goes on with its text, and `Completion.continued` names it.
+        had suggested, and the sampling is the same, this one goes on with its text, and `Completion.continued` names
+        it. Only ``max_tokens`` may be less, by what was typed; one with ``logprobs`` always starts afresh.
+        docs/protocol.md ("Superseded and continued") has all conditions.
 
         Args:
             document: a document of this session.
@@ -155,7 +157,8 @@ class Session:
         offset = mirror.offset(position)
         place = PlaceTracker(offset)
         state = TextState(self._state.next_request(), called, place)
-        state.earlier = self._state.earlier(mirror, offset)
+        if not parallel:
+            state.earlier = self._state.earlier(mirror, offset)
         message = Complete(
             state.request,
             mirror.uri,

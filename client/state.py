@@ -135,7 +135,7 @@ class TextState(RequestState):
         logprobs: of the tokens so far, if they were asked for.
         continued: whose text it goes on with, if it does.
         place: of a completion, where its text belongs.
-        earlier: of a completion that was not accepted yet, those that it may go on with.
+        earlier: of a completion that was not accepted yet, those that it may go on with; None if it is parallel.
     """
 
     def __init__(self, request: int, called: int, place: PlaceTracker | None = None) -> None:

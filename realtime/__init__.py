@@ -2,6 +2,7 @@
 
 from .framing import KEY_BYTES, ends_upgrade, frame_header, frame_size, read_unmasked
 from .merging import RangeTracker
+from .offset_index import OffsetIndex
 from .place import PlaceTracker
 from .protocol import (
     JSON,
@@ -81,6 +82,7 @@ __all__ = [
     "Interrupt",
     "Logprob",
     "Nack",
+    "OffsetIndex",
     "Open",
     "Operation",
     "Ops",

@@ -6,25 +6,34 @@ cursor may take the tail's place if it closes the same brackets itself, in the s
 
 The rule knows no language. A closer closes the innermost bracket of its kind that is open, and what was opened within
 is given up; a quote closes one of its kind if there is one, and else opens; three in a row are a quote of their own.
-A backslash hides what follows it; ``"`` and ``'`` don't outlast their line. Where it takes a text wrongly (an
-apostrophe in a comment), a suggestion starts afresh that could have gone on, and no text becomes wrong.
+A backslash hides what follows it; ``"`` and ``'`` don't outlast their line. Brackets in strings and comments close
+nothing; but what looks like a string may be none (an apostrophe, a lifetime). So a text is read both ways, and has to
+close the tail in both: in doubt a suggestion starts afresh that could have gone on, and no closer is lost.
+
+It is asked for each key and each piece of a text, so its cost is linear, and no more than `MAX_READ` is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+MAX_READ: Final = 4096
+"""Characters of a text in which its closers count, from the place on; what comes later closes nothing."""
+
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
-_MARK: Final = re.compile(r"""\\.|\"{3}|'{3}|[()\[\]{}"'`\n]""", re.DOTALL)
+_MARK: Final = re.compile(r"""\\.|\"{3}|'{3}|[()\[\]{}"'`\n]|(?:(?<=\s)|^)(?:\#|//)""", re.DOTALL | re.MULTILINE)
+_QUOTES: Final = frozenset(("'", '"', "'''", '"""', "`"))
+_COMMENTS: Final = frozenset(("#", "//"))
 _TAIL: Final = re.compile(r"""[)\]}`]|\"{1,3}|'{1,3}""")
 
 
 def closes(typed: str, rest: str, tail: str) -> bool:
     """Whether ``rest``, which goes on behind ``typed``, closes what ``tail`` closes there."""
     wanted = _closers(tail)
-    return wanted is not None and _in_order(wanted, _read(typed, rest)[0])
+    return wanted is not None and all(_in_order(wanted, closed) for closed, _ in _readings(typed, rest, wanted))
 
 
 def may_close(typed: str, rest: str, tail: str) -> bool:
@@ -32,8 +41,11 @@ def may_close(typed: str, rest: str, tail: str) -> bool:
     wanted = _closers(tail)
     if wanted is None:
         return False
-    closed, still_open = _read(typed, rest)
-    return _in_order(wanted, closed + still_open)
+    more = len(typed) + len(rest) < MAX_READ
+    for closed, still_open in _readings(typed, rest, wanted):
+        if not _in_order(wanted, closed + still_open if more else closed):
+            return False
+    return True
 
 
 def _closers(tail: str) -> list[str] | None:
@@ -47,22 +59,65 @@ def _in_order(wanted: Iterable[str], closers: Iterable[str]) -> bool:
     return all(any(closer.startswith(one) for closer in left) for one in wanted)
 
 
-def _read(typed: str, rest: str) -> tuple[list[str], list[str]]:
-    """The closers in ``rest`` of what ``typed`` had opened, and those of what is open still, innermost first."""
+def _readings(typed: str, rest: str, wanted: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Both ways to read a text: with strings and comments, and with none but what the tail closes."""
+    yield _read(typed, rest, opaque=True)
+    yield _read(
+        typed, rest, opaque=False, quotes={quote for quote in _QUOTES for one in wanted if one[0] == quote[0]}
+    )
+
+
+def _read(typed: str, rest: str, *, opaque: bool, quotes: Collection[str] = _QUOTES) -> tuple[list[str], list[str]]:
+    """The closers in ``rest`` of what ``typed`` had opened, and those of what is open still, innermost first.
+
+    With ``opaque``, what stands in a string or a comment that ``rest`` begins opens and closes nothing. Only
+    ``quotes`` are taken for some.
+    """
     opened: list[tuple[str, int]] = []  # the closer that is waited for, and where it was opened
+    waiting: Counter[str] = Counter()  # how many of `opened` wait for each closer
     closed: list[str] = []
-    for found in _MARK.finditer(typed + rest):
-        mark = found[0]
+    comment = False
+    for found in _MARK.finditer((typed[:MAX_READ] + rest[:MAX_READ])[:MAX_READ]):
+        mark, at = found[0], found.start()
+        string = (
+            opened[-1][0] if opaque and opened and opened[-1][0] in _QUOTES and opened[-1][1] >= len(typed) else ""
+        )
         if mark == "\n":
-            opened = [entry for entry in opened if entry[0] not in "\"'"]
+            comment = False
+            for quote in "\"'":
+                if waiting[quote]:  # there is one at most
+                    del opened[_innermost(opened, quote)]
+                    waiting[quote] = 0
+        elif mark[0] == "\\" or comment or (mark in _QUOTES and mark not in quotes):
+            continue
+        elif string:
+            if mark.startswith(string):
+                opened.pop()
+                waiting[string] -= 1
+        elif mark in _COMMENTS:
+            comment = opaque and at >= len(typed)
         elif mark in _CLOSERS:
-            opened.append((_CLOSERS[mark], found.start()))
-        elif mark[0] != "\\":
-            depth = next((depth for depth in reversed(range(len(opened))) if opened[depth][0] == mark), None)
-            if depth is not None:
-                if opened[depth][1] < len(typed) < found.end():
-                    closed.append(mark)
-                del opened[depth:]
-            elif mark not in _CLOSERS.values():
-                opened.append((mark, found.start()))
+            opened.append((_CLOSERS[mark], at))
+            waiting[_CLOSERS[mark]] += 1
+        elif waiting[mark]:
+            depth = _innermost(opened, mark)
+            if opened[depth][1] < len(typed) < found.end():
+                closed.append(mark)
+            waiting.subtract(closer for closer, _ in opened[depth:])
+            del opened[depth:]
+        elif mark in _QUOTES:
+            opened.append((mark, at))
+            waiting[mark] += 1
     return closed, [closer for closer, at in reversed(opened) if at < len(typed)]
+
+
+def _innermost(opened: list[tuple[str, int]], closer: str) -> int:
+    """Where the last one is that waits for a closer, which there must be.
+
+    A closer gives up all that is passed by on the way. A quote that ends with its line doesn't, but the next one of
+    its kind is opened behind. So each mark is passed by three times at most, in all the searches of a text.
+    """
+    depth = len(opened) - 1
+    while opened[depth][0] != closer:
+        depth -= 1
+    return depth

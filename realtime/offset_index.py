@@ -1,4 +1,4 @@
-"""From UTF-16 offsets to string indices in texts with characters beyond the basic plane."""
+"""From UTF-16 offsets to string indices and back in texts with characters beyond the basic plane."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Final
 
-from .text import string_index, utf16_length
+from .text import string_index, utf16_length, utf16_offset
 
 BLOCK_CHARS: Final = 1024
 """What a block has at most. Looking into one takes a few microseconds."""
@@ -52,6 +52,12 @@ class OffsetIndex:
         if offset == self._offsets[-1]:
             return self._indices[-1]
         raise ValueError(f"offset {offset} is outside the text, which has {self._offsets[-1]} UTF-16 units")
+
+    def offset(self, text: str, index: int) -> int:
+        """The offset of a string index, which must be within the text that this is the index of."""
+        block = bisect_right(self._indices, index) - 1
+        start, first = self._indices[block], self._offsets[block]
+        return first + utf16_offset(text[start:index], index - start)
 
     def blocks_around(self, start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """The whole blocks in which the units [start, end) lie: as string indices and as UTF-16 offsets."""

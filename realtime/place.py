@@ -14,6 +14,9 @@ from .auto_closing import closes, may_close
 from .protocol import Applied, TextEdit
 from .text import string_index, utf16_length
 
+MAX_TYPED: Final = 4096
+"""Characters put at a place after which no suggestion is going on with them; a paste with many edits in it would
+cost the loop much."""
 MAX_TAIL: Final = 64
 """Characters that count as an editor's closers behind the cursor, at most."""
 
@@ -108,6 +111,8 @@ class PlaceTracker:
         for edit in edits:
             if edit.start <= self.end and not self.lost:
                 self._take(edit)
+                if len(self.text) > MAX_TYPED:
+                    self.text, self.lost = "", True
 
     def _take(self, edit: TextEdit) -> None:
         grown = utf16_length(edit.text) - (edit.end - edit.start)

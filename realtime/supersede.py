@@ -37,19 +37,19 @@ class Suggestion:
         if before is None:
             self._most = message.sampling.max_tokens  # that the sequence may generate
             self._replay = message.replay
-            self._generated: list[str] = []
+            self._pieces: list[str] = []  # of the text; the first is all that was looked at together
             self._ends: list[int] = []  # characters after each piece
             self._tokens: list[int] = []  # tokens after each piece
             return
         self._most, self._replay = before._most, before._replay
-        self._generated, self._ends, self._tokens = before._generated, before._ends, before._tokens
+        self._pieces, self._ends, self._tokens = before._pieces, before._ends, before._tokens
         typed = before._typed_at(message) or Typed("", "")
         self._place.go_on_from(before._place, typed.text)
         self.replaces = utf16_length(typed.tail)
 
     def generated(self, text: str, tokens: int) -> None:
         """Take the next text, made of so many tokens."""
-        self._generated.append(text)
+        self._pieces.append(text)
         self._ends.append((self._ends[-1] if self._ends else 0) + len(text))
         self._tokens.append((self._tokens[-1] if self._tokens else 0) + tokens)
 
@@ -78,17 +78,23 @@ class Suggestion:
         anything typed a sampled text is asked for to get another one.
         """
         typed = self._typed_for(message)
-        return None if typed is None else typed.rest("".join(self._generated)) or None
+        return None if typed is None else typed.rest(self._text) or None
 
     def may_reach(self, message: Complete) -> bool:
         """Whether what is still generated may make a `rest` for another request, and is worth waiting for.
 
         It is until it has said what was typed; for the closers of brackets, to the end of the line.
         """
-        typed, text = self._typed_for(message), "".join(self._generated)
+        typed, text = self._typed_for(message), self._text
         if typed is None or not typed.may_fit(text):
             return False
         return "\n" not in text[len(typed.text) :] if typed.tail else typed.text.startswith(text)
+
+    @property
+    def _text(self) -> str:
+        if len(self._pieces) != 1:
+            self._pieces[:] = ["".join(self._pieces)]
+        return self._pieces[0]
 
     def _typed_at(self, message: Complete) -> Typed | None:
         if self._awaited is not None and self._awaited[0] is message:

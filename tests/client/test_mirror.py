@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from warmline.client import InvalidRange
 from warmline.client.mirror import HASH_EVERY, DocumentMirror
 from warmline.realtime.protocol import Applied, TextEdit
-from warmline.realtime.text import content_hash, string_index, utf16_length
+from warmline.realtime.text import content_hash, string_index, utf16_length, utf16_offset
 
 pieces = st.text(st.sampled_from("ab\né漢😀"), max_size=6)
 changes = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), pieces), max_size=2 * HASH_EVERY)
@@ -30,8 +30,19 @@ def test_a_server_that_applies_the_changes_holds_the_same_text(
             held = held[:left] + edit.text + held[right:]
         version = change.version
         assert held == mirror.text
+        assert [mirror.offset(at) for at in range(len(held) + 1)] == [
+            utf16_offset(held, at) for at in range(len(held) + 1)
+        ]
         assert change.length == utf16_length(held)
         assert change.hash == (content_hash(held) if version % HASH_EVERY == 0 else None)
+
+
+def test_offsets_follow_several_edits_at_once() -> None:
+    """Such as an edit that is applied."""
+    mirror = DocumentMirror("a", "😀a😀b", "")
+    assert mirror.offset(3) == 5
+    mirror.commit("😀😀a😀b😀", [TextEdit(0, 0, "😀"), TextEdit(8, 8, "😀")])
+    assert [mirror.offset(at) for at in range(7)] == [0, 2, 4, 5, 7, 8, 10]
 
 
 def test_lone_surrogates_are_replaced_where_they_enter() -> None:

@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
-from warmline.client.transport import WebsocketsTransport
+from warmline.client.transport import WebsocketsTransport, _Connection
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.frames import Frame, Opcode
@@ -134,6 +134,27 @@ async def test_a_short_read_within_a_long_frame_is_not_a_frame():
     chunks = [whole[:at], inner, whole[at + len(inner) :], binary(b"after")]
     async with sending(chunks) as transport:
         assert await received(transport, 2) == [payload, b"after"]
+
+
+async def test_what_comes_behind_a_close_is_not_delivered(monkeypatch):
+    """A read of its own, which would be whole messages if the connection were open."""
+    late = binary(b"late")
+    arrived = asyncio.Event()
+    data_received = _Connection.data_received
+
+    def note(connection: _Connection, data: bytes) -> None:
+        data_received(connection, data)
+        if data == late:
+            arrived.set()
+
+    monkeypatch.setattr(_Connection, "data_received", note)
+    close = Frame(Opcode.CLOSE, (1000).to_bytes(2)).serialize(mask=False)
+    messages: list[str | bytes] = []
+    async with sending([binary(b"x"), close, late], pause=0.02) as transport:
+        transport.inbox.read(messages.append, lambda code, reason: None)
+        async with asyncio.timeout(10):
+            await arrived.wait()
+    assert messages == [b"x"]
 
 
 async def test_the_library_does_not_parse_whole_frames(monkeypatch):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from warmline.realtime.auto_closing import closes, may_close
+from warmline.realtime import auto_closing
+from warmline.realtime.auto_closing import MAX_READ, closes, may_close
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,25 @@ def test_a_text_that_never_closes_it(typed: str, rest: str, tail: str) -> None:
     assert not may_close(typed, rest, tail)
 
 
+@pytest.mark.parametrize(
+    ("typed", "rest", "tail", "full"),
+    [
+        ("s.split(", '")', ")", '")")[0]'),
+        ("print(", '":)', ")", '":)")'),
+        ("f(", "a,  # smile :)", ")", "a,  # smile :)\n)"),
+        ("f(", "a,  // (or so)", ")", "a,  // (or so)\n)"),
+        ("m[", '"]', "]", '"]"]'),
+        ("f({", '"}" + ")', "})", '"}" + ")"})'),
+        ("f(", "|x: &'a (T, &'b U)", ")", "|x: &'a (T, &'b U)| x)"),
+    ],
+)
+def test_a_closer_in_a_string_or_a_comment_closes_nothing(typed: str, rest: str, tail: str, full: str) -> None:
+    """A text that is cut there would lose the editor's own; once it is closed behind, all is well."""
+    assert not closes(typed, rest, tail)
+    assert may_close(typed, rest, tail)
+    assert closes(typed, full, tail)
+
+
 MARKS = st.text("ab()[]{}'\"`\\\n ", max_size=12)
 
 
@@ -92,3 +112,72 @@ def test_a_tail_of_nothing_is_always_closed(text: str) -> None:
     """And one that doesn't consist of closers never is."""
     assert closes(text, "", "")
     assert not may_close(text, ")", "x")
+
+
+def plainly_read(typed: str, rest: str) -> tuple[list[str], list[str]]:
+    """The rule as it is said, which looks through all that is open for each mark."""
+    opened: list[tuple[str, int]] = []
+    closed: list[str] = []
+    for found in auto_closing._MARK.finditer(typed + rest):
+        mark = found[0]
+        if mark == "\n":
+            opened = [entry for entry in opened if entry[0] not in "\"'"]
+        elif mark in "([{":
+            opened.append((auto_closing._CLOSERS[mark], found.start()))
+        elif mark[0] != "\\":
+            depth = next((depth for depth in reversed(range(len(opened))) if opened[depth][0] == mark), None)
+            if depth is not None:
+                if opened[depth][1] < len(typed) < found.end():
+                    closed.append(mark)
+                del opened[depth:]
+            elif mark not in ")]}":
+                opened.append((mark, found.start()))
+    return closed, [closer for closer, at in reversed(opened) if at < len(typed)]
+
+
+MANY_MARKS = st.text("a()[]{}'\"`\\\n", max_size=60)
+
+
+@given(MANY_MARKS, MANY_MARKS)
+@example("(\"[{'", '\n}"])')
+@example('(["(', ')\n"](\n)"')
+def test_it_reads_what_the_plain_rule_reads(typed: str, rest: str) -> None:
+    """Which closers the text has, and which it waits for."""
+    assert auto_closing._read(typed, rest, opaque=False) == plainly_read(typed, rest)
+
+
+@given(
+    st.lists(st.tuples(MANY_MARKS.filter(bool), st.integers(1, 99)), max_size=6).map(
+        lambda parts: "".join(part * times for part, times in parts)
+    )
+)
+@example("[" * 2000 + "}" * 2000)
+@example("(" * 1000 + '"\n' * 1000)
+@example("'" + '("\n' * 1000)
+@example("([" * 1000 + ")" * 2000)
+def test_its_cost_is_linear(text: str) -> None:
+    """All its searches pass by three entries a character at most."""
+    passed, search = 0, auto_closing._innermost
+
+    def counted(opened: list[tuple[str, int]], closer: str) -> int:
+        nonlocal passed
+        depth = search(opened, closer)
+        passed += len(opened) - depth
+        return depth
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto_closing, "_innermost", counted)
+        may_close(text, "", ")")
+    assert passed <= 3 * min(len(text), MAX_READ)
+
+
+def test_closers_count_at_the_beginning_of_a_text_only() -> None:
+    """Up to the limit. Behind it nothing is closed, and what is closed before stays so."""
+    room = MAX_READ - len("f()")
+    assert closes("f(", "a" * room + ")", ")")
+    assert closes("f(", "a" * room + ")" + "]" * 9999, ")")
+    assert may_close("f(", "a" * room, ")")
+    for rest in ("a" * (room + 1), "a" * (room + 1) + ")", "[" * 99999):
+        assert not closes("f(", rest, ")")
+        assert not may_close("f(", rest, ")")
+    assert not may_close("f(" + "a" * MAX_READ, ")", ")")

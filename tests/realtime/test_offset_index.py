@@ -19,11 +19,12 @@ def small_blocks(monkeypatch):
 
 
 def check(index: OffsetIndex, text: str) -> None:
-    """Each offset leads to its index, or is refused if none has it."""
+    """Each offset leads to its index and back, or is refused if none has it."""
     indices = {utf16_offset(text, at): at for at in range(len(text) + 1)}
     for offset in range(utf16_length(text) + 1):
         if offset in indices:
             assert index.index(text, offset) == indices[offset]
+            assert index.offset(text, indices[offset]) == offset
         else:
             with pytest.raises(ValueError, match=f"offset {offset} lies inside a surrogate pair"):
                 index.index(text, offset)

@@ -174,3 +174,19 @@ def test_it_goes_on_however_often_the_person_types(text, data):
         rest = made.rest(message)
         assert rest == left[len(key) :]
         made, left = Suggestion(message, made), rest
+
+
+@given(st.lists(st.tuples(st.text("ab\n", max_size=4), st.booleans()), min_size=1, max_size=12))
+def test_looking_at_a_text_in_between_changes_nothing(pieces):
+    """Nor does it what those that go on with it see."""
+    made, sampling = suggestion(sampling=Sampling(max_tokens=20)), Sampling(max_tokens=20)
+    text = ""
+    for piece, looks in pieces:
+        made.generated(piece, 1)
+        text += piece
+        if looks:
+            assert made.rest(complete(100, sampling)) == (text or None)
+            assert made.may_reach(complete(100, sampling)) == (not text)
+        if looks and text:
+            made = Suggestion(complete(100, sampling), made)
+    assert made.rest(complete(100, sampling)) == (text or None)
