@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from .backends.base import Backend, PassAborted
 from .batch import BLOCK_SIZE, Batch, SequenceSlice
@@ -18,6 +19,7 @@ from .messages import (
     Finished,
     FinishReason,
     GenerationRequest,
+    SamplingParams,
     SequenceEvent,
     WarmRequest,
     pack_tokens,
@@ -32,6 +34,9 @@ from .speculation.drafter import Drafter
 from .speculation.earlier_texts import EarlierTexts
 from .speculation.measuring import measure_cost
 from .speculation.verify import verify
+
+_FAILED: Final = "the engine failed on this request; its log says why"
+_TOKEN_BYTES: Final = len(pack_tokens([0]))
 
 logger = logging.getLogger(__name__)
 
@@ -85,19 +90,24 @@ class Engine:
         return bool(self._events or self.scheduler.busy or self.scheduler.warming.sequences)
 
     def add(self, request: GenerationRequest) -> None:
-        """Queue a sequence. One that can't run ends at once with an error event.
+        """Queue a sequence. One that can't run ends at once with an error event, before anything is made for it.
 
         Raises:
             ValueError: a sequence with this id is running.
 
         """
-        now, prompt = self._receive(request)
-        room = self.max_sequence_tokens - len(prompt)
-        most = min(request.sampling.max_tokens, room)
-        sequence = Sequence.create(request, prompt, most, now, self.drafting)
-        tokens = {"prompt": prompt, "draft": unpack_tokens(request.draft or b"")}
-        tokens["logit bias"] = list(request.sampling.logit_bias)
-        self._start(sequence, tokens | {"replay": unpack_tokens(request.replay or b"")})
+        now = self._receive(request)
+        try:
+            prompt = self._check_prompt(request.prompt)
+            self._check_vocabulary("draft", _unpack("draft", request.draft or b""))
+            self._check_vocabulary("replay", _unpack("replay", request.replay or b""))
+            self._check_vocabulary("logit bias", list(request.sampling.logit_bias))
+            _check_sampling(request.sampling)
+        except _RefusedError as refused:
+            self._refuse(request, now, refused.code, str(refused))
+            return
+        most = min(request.sampling.max_tokens, self.max_sequence_tokens - len(prompt))
+        self._start(Sequence.create(request, prompt, most, now, self.drafting))
 
     def warm(self, request: WarmRequest) -> None:
         """Queue a prompt to be computed in time that no other sequence needs. See `WarmRequest`.
@@ -106,8 +116,21 @@ class Engine:
             ValueError: a sequence with this id is running.
 
         """
-        now, prompt = self._receive(request)
-        self._start(Sequence.create_warm(request, prompt, now), {"prompt": prompt})
+        now = self._receive(request)
+        try:
+            prompt = self._check_prompt(request.prompt)
+        except _RefusedError as refused:
+            self._refuse(request, now, refused.code, str(refused))
+            return
+        self._start(Sequence.create_warm(request, prompt, now))
+
+    def fail(self, request: GenerationRequest | WarmRequest) -> None:
+        """End a request with an error event, in whatever state: also one whose `add` or `warm` raised."""
+        sequence = self._sequences.get(request.id)
+        if sequence is None:
+            self._refuse(request, time.monotonic_ns(), "internal_error", _FAILED)
+        else:
+            self._fail(sequence)
 
     def pause(self, sequence_id: int, paused: bool) -> None:
         """Leave a sequence out of the passes from the next on, or take it in again. Ids are treated as by `cancel`.
@@ -136,6 +159,10 @@ class Engine:
         meanwhile, or all but a warm one and another request came. Nothing of a pass that was given up counts.
 
         Returns: what happened since the last step ended, cancellations and refusals included.
+
+        Raises:
+            Exception: what ``should_abort`` raised, once the pass is given up. The next step goes on from there.
+
         """
         plan = self.scheduler.schedule()
         self._end_warmed()
@@ -214,24 +241,36 @@ class Engine:
     def _create_drafter(self, request: GenerationRequest, prompt: list[int], most_tokens: int) -> Drafter:
         return create_drafter(request, prompt, most_tokens, self._texts.of(request.salt), self.draft_model)
 
-    def _receive(self, request: GenerationRequest | WarmRequest) -> tuple[int, list[int]]:
+    def _receive(self, request: GenerationRequest | WarmRequest) -> int:
         if request.id in self._sequences:
             raise ValueError(f"sequence {request.id} is already running")
-        return time.monotonic_ns(), unpack_tokens(request.prompt)
+        return time.monotonic_ns()
 
-    def _start(self, sequence: Sequence, tokens: dict[str, list[int]]) -> None:
-        try:
-            self._check(tokens)
-        except _RefusedError as refused:
-            self._say(sequence, finished=self._end(sequence, "error", refused.code, str(refused)))
-            return
-        self._sequences[sequence.request.id] = sequence
+    def _start(self, sequence: Sequence) -> None:
         self.scheduler.add(sequence)
+        self._sequences[sequence.request.id] = sequence
         self._end_warmed()
 
-    def _check(self, tokens: dict[str, list[int]]) -> None:
-        """Look at a request's tokens, by the name of where they came."""
-        prompt = tokens["prompt"]
+    def _refuse(self, request: GenerationRequest | WarmRequest, received_ns: int, code: str, message: str) -> None:
+        """Say that a request ended for which nothing was made."""
+        now, tokens = time.monotonic_ns(), len(request.prompt) // _TOKEN_BYTES
+        if isinstance(request, WarmRequest):
+            tokens -= tokens % BLOCK_SIZE  # its receipt is about full blocks
+        else:
+            self._counters.finished += 1
+        finished = Finished(
+            "error",
+            prompt_tokens=tokens,
+            received_ns=received_ns,
+            queue_ns=now - received_ns,
+            sent_ns=now,
+            error_code=code,
+            error=message,
+        )
+        self._events.append(SequenceEvent(request.id, "", finished=finished))
+
+    def _check_prompt(self, packed: bytes) -> list[int]:
+        prompt = _unpack("prompt", packed)
         if not prompt:
             raise _RefusedError("invalid_parameter", "the prompt has no tokens")
         if len(prompt) >= self.max_sequence_tokens:
@@ -239,24 +278,34 @@ class Engine:
                 "prompt_too_long",
                 f"the prompt has {len(prompt)} tokens, but at most {self.max_sequence_tokens - 1} fit",
             )
-        vocabulary = self.backend.config.vocab_size
-        for name, ids in tokens.items():
-            if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
-                raise _RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
+        self._check_vocabulary("prompt", prompt)
+        return prompt
+
+    def _check_vocabulary(self, name: str, tokens: list[int]) -> None:
+        if tokens and not 0 <= min(tokens) <= max(tokens) < self.backend.config.vocab_size:
+            raise _RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
 
     def _run(self, plan: list[Scheduled], should_abort: Callable[[], bool] | None) -> None:
         now = time.monotonic_ns()
         for item in plan:
             item.sequence.started_ns = item.sequence.started_ns or now
 
+        raised: Exception | None = None
+
         def given_up() -> bool:
-            asked = should_abort is not None and should_abort()
+            nonlocal raised
+            try:
+                asked = raised is not None or (should_abort is not None and should_abort())
+            except Exception as error:  # no fault of the pass: it is raised where nothing takes it for one
+                raised, asked = error, True
             wanted = [item.sequence for item in plan if not item.sequence.ended]
             return asked or not wanted or (self.scheduler.busy and all(sequence.warm for sequence in wanted))
 
         try:
             logits = self.backend.forward(_batch(plan), given_up)
         except PassAborted:
+            if raised is not None:
+                raise raised from None
             return
         except Exception:
             logger.exception("a forward pass failed")
@@ -337,8 +386,7 @@ class Engine:
 
     def _fail(self, sequence: Sequence) -> None:
         if not sequence.ended:
-            message = "the engine failed on this request; its log says why"
-            self._say(sequence, finished=self._end(sequence, "error", "internal_error", message))
+            self._say(sequence, finished=self._end(sequence, "error", "internal_error", _FAILED))
 
     def _end(self, sequence: Sequence, reason: FinishReason, code: str = "", message: str = "") -> Finished:
         sequence.ended = True
@@ -368,8 +416,7 @@ class Engine:
         warmed = sequence.warm and sequence.computed_tokens > 0 and reason == "stop"
         if warmed or (sequence.drafter is not None and reason != "error"):
             self._texts.remember(sequence.request.salt, sequence.tokens)
-        if sequence.drafter is not None:
-            sequence.drafter.close()
+        sequence.close_drafter()
 
     def _say(self, sequence: Sequence, text: str = "", finished: Finished | None = None) -> None:
         tokens, sequence.unsent = sequence.unsent, []
@@ -403,6 +450,29 @@ class _RefusedError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def _unpack(name: str, packed: bytes) -> list[int]:
+    if len(packed) % _TOKEN_BYTES:
+        raise _RefusedError("invalid_parameter", f"the {name} ends in the middle of a token")
+    return unpack_tokens(packed)
+
+
+def _check_sampling(params: SamplingParams) -> None:
+    """Refuse what no distribution comes of. Written so that NaN is outside of every range."""
+    demands = {
+        "max_tokens must not be negative": params.max_tokens >= 0,
+        "temperature must not be negative or NaN": params.temperature >= 0,
+        "top_p must be from 0 to 1": 0 <= params.top_p <= 1,
+        "min_p must be from 0 to 1": 0 <= params.min_p <= 1,
+        "repetition_penalty must be above 0 and finite": 0 < params.repetition_penalty < math.inf,
+        "presence_penalty must be finite": math.isfinite(params.presence_penalty),
+        "frequency_penalty must be finite": math.isfinite(params.frequency_penalty),
+        "logit_bias must be finite": all(map(math.isfinite, params.logit_bias.values())),
+    }
+    for demand, met in demands.items():
+        if not met:
+            raise _RefusedError("invalid_parameter", demand)
 
 
 def _batch(plan: list[Scheduled]) -> Batch:

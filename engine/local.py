@@ -123,8 +123,8 @@ class LocalEngine(EngineHandle):
         if self._process.unsent > _MAX_UNSENT:
             self._refuse(request, on_event, "the engine does not keep up with its requests; try again later")
             return
+        self._process.send(request)  # first: one that can't be encoded leaves nothing behind
         self._live[request.id] = on_event
-        self._process.send(request)
 
     @staticmethod
     def _refuse(request: GenerationRequest | WarmRequest, on_event: OnEvent, why: str) -> None:

@@ -210,6 +210,7 @@ class ModelInfo(_Array, tag=2, frozen=True):
     max_sequence_tokens: int  # the smaller of the context and what the KV memory holds
     fill_marks: tuple[str, ...] | None = None  # see `read_fill_marks`; None if it was not taught to fill in
     adapter: str = ""  # its file's name
+    vocabulary: int = 1 << 31  # what every token is below
 
 
 class StartFailed(_Array, tag=3, frozen=True):

@@ -35,6 +35,7 @@ from .messages import (
     StartFailed,
     StepOutput,
     ToEngine,
+    WarmRequest,
 )
 from .options import EngineOptions
 
@@ -126,14 +127,12 @@ def serve(engine: Engine, link: GatewayLink) -> None:
         """Also asked between the layers of a pass, so that a cancel and its event need not wait for its end."""
         for message in link.receive():
             match message:
-                case GenerationRequest():
-                    engine.add(message)
                 case CancelRequest():
                     engine.cancel(message.id, message.sent_ns)
                 case PauseRequest():
                     engine.pause(message.id, message.paused)
                 case _:
-                    engine.warm(message)
+                    _begin(engine, message)
         say(engine.take_events())
         return False
 
@@ -143,6 +142,18 @@ def serve(engine: Engine, link: GatewayLink) -> None:
         listen()
         if engine.has_work:
             say(engine.step(listen))
+
+
+def _begin(engine: Engine, request: GenerationRequest | WarmRequest) -> None:
+    """Hand a request to the engine. One that it fails on ends alone: others were taken off the socket with it."""
+    try:
+        if isinstance(request, GenerationRequest):
+            engine.add(request)
+        else:
+            engine.warm(request)
+    except Exception:
+        logger.exception("sequence %d can't begin", request.id)
+        engine.fail(request)
 
 
 def main(create: CreateBackend | None = None) -> None:
@@ -204,6 +215,7 @@ def model_info(engine: Engine, options: EngineOptions) -> ModelInfo:
         max_sequence_tokens=engine.max_sequence_tokens,
         fill_marks=None if options.adapter is None else read_fill_marks(Path(options.adapter)),
         adapter="" if options.adapter is None else Path(options.adapter).name,
+        vocabulary=config.vocab_size,
     )
 
 

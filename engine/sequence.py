@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ from .messages import (
 from .sampling import Adjustments, Logits
 from .speculation.create import CreateDrafter, create_drafter
 from .speculation.drafter import NO_DRAFT, Draft, Drafter
+
+logger = logging.getLogger(__name__)
 
 END_OF_REPLAY = -1
 """What a replay gives after its last token; equal to no token, and ends the sequence as an end-of-text token does."""
@@ -111,7 +114,13 @@ class Sequence:
     def propose(self, limit: int) -> Draft:
         """A draft of at most ``limit`` tokens, none beyond what may still be emitted."""
         limit = min(limit, self.max_tokens - self.output_tokens - 1)
-        return NO_DRAFT if self.drafter is None or limit <= 0 else self.drafter.propose(limit)
+        if self.drafter is None or limit <= 0:
+            return NO_DRAFT
+        try:
+            return self.drafter.propose(limit)
+        except Exception:
+            self._go_on_without_drafts()
+            return NO_DRAFT
 
     def adjusted(self, row: Logits, ahead: list[int]) -> Logits:
         """The logits to choose from behind the known tokens and those ``ahead``: bias and penalties applied."""
@@ -147,7 +156,24 @@ class Sequence:
             before = self.drafts.get(draft.source, (0, 0))
             self.drafts[draft.source] = (before[0] + len(draft.tokens), before[1] + accepted)
         if self.drafter is not None and emitted:
-            self.drafter.observe(emitted)
+            try:
+                self.drafter.observe(emitted)
+            except Exception:
+                self._go_on_without_drafts()
+
+    def close_drafter(self) -> None:
+        """Free what its drafters hold. Idempotent."""
+        drafter, self.drafter = self.drafter, None
+        if drafter is not None:
+            try:
+                drafter.close()
+            except Exception:
+                logger.exception("a drafter could not be closed")
+
+    def _go_on_without_drafts(self) -> None:
+        """A fault of a drafter may cost time, never a request."""
+        logger.exception("a drafter failed; sequence %d goes on without", self.request.id)
+        self.close_drafter()
 
     @property
     def counted_tokens(self) -> int:

@@ -63,10 +63,17 @@ class Warming:
     def beside(self, rows: int, spare: int) -> tuple[Sequence, int] | None:
         """The sequence to compute in a pass of others, and at most so many of its tokens; as `next`, but drops none.
 
-        There may be room for it once those others have ended.
+        There may be room for one that does not fit once those others have ended. It keeps its turn, and holds up
+        nobody: the next that fits goes before it.
         """
-        sequence = self._whose_turn()
-        return None if sequence is None else self._take(sequence, rows, spare)
+        for sequence in self._turns[::-1]:
+            if self._done(sequence):
+                self._end(sequence, "stop")
+            elif (taken := self._take(sequence, rows, spare)) is not None:
+                return taken
+            elif not sequence.computed:
+                self._release(sequence)
+        return None
 
     def give_way(self) -> bool:
         """Have the oldest sequence that holds blocks free them; False if none does.
@@ -99,7 +106,8 @@ class Warming:
         upto = sequence.computed + rows
         self.cache.reserve(sequence.table, upto)
         if upto // self.chunk > sequence.computed // self.chunk:
-            self._turns.insert(0, self._turns.pop())
+            self._turns.remove(sequence)
+            self._turns.insert(0, sequence)
         return sequence, rows
 
     def _done(self, sequence: Sequence) -> bool:

@@ -59,6 +59,7 @@ class ModelDrafter(CostlyDrafter):
         self._tokens = list(prompt)
         self._table = model.cache.open(salt)
         self._computed = model.cache.match(self._table, prompt)
+        self._readable = self._reads(prompt)
         self._draft: list[int] = []  # the last one, whose keys and values follow those of the tokens
         self._foreseen = 0
 
@@ -83,6 +84,7 @@ class ModelDrafter(CostlyDrafter):
             self._foreseen += 1
         self._computed = min(self._computed, len(self._tokens) + standing)
         self._tokens += emitted
+        self._readable = self._readable and self._reads(emitted)
         self._draft = []
 
     def propose(self, budget: int) -> Draft:
@@ -92,7 +94,7 @@ class ModelDrafter(CostlyDrafter):
         # The last known token is computed again if need be, for what follows it.
         self._computed = min(self._computed, known - 1)
         self._draft = []
-        if budget <= 0 or not model.cache.reserve(self._table, known + budget):
+        if budget <= 0 or not self._readable or not model.cache.reserve(self._table, known + budget):
             return NO_DRAFT
         rows = self._tokens[self._computed : self._computed + _CATCHING_UP]
         token = self._compute(rows)
@@ -109,6 +111,10 @@ class ModelDrafter(CostlyDrafter):
         self._model.drafters -= 1
         self._model.cache.commit(self._table, self._tokens, min(self._computed, len(self._tokens)))
         self._model.cache.release(self._table)
+
+    def _reads(self, tokens: list[int]) -> bool:
+        """Whether the draft model has all of the tokens: models of one vocabulary differ in how they pad it."""
+        return max(tokens, default=0) < self._model.backend.config.vocab_size
 
     def _compute(self, tokens: list[int]) -> int:
         following = self._model.next_token(tokens, self._computed, self._table)

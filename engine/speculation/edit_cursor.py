@@ -20,6 +20,13 @@ _BACK_IN_STEP: Final = 3
 """Tokens in step after which a change is over, so that it is known what was replaced by what."""
 _REPLACED: Final = 8
 """Tokens up to which a replacement is expected again."""
+_REMEMBERED: Final = 16
+"""Replacements that are expected at a time."""
+_LEARNT: Final = 32
+"""Replacements that are learnt in all: each takes a look at the whole text."""
+_GROWTH: Final = 2
+"""How many times as long as the original the expected text may be. One that contains what it replaces could grow
+with each time that it is learnt anew."""
 
 
 class EditCursor(Drafter):
@@ -46,6 +53,8 @@ class EditCursor(Drafter):
         self._left: int | None = None  # where step was lost; None once it is found again
         self._since: list[int] = []  # emitted since then
         self._replaced: list[tuple[list[int], list[int]]] = []  # what by what, in the text ahead
+        self._learnt = 0
+        self._longest = _GROWTH * len(original) + _REPLACED
 
     def observe(self, emitted: list[int]) -> None:
         """Move along the original with the emitted tokens."""
@@ -114,8 +123,11 @@ class EditCursor(Drafter):
         """Step was lost at ``left`` and is found again: see what was replaced, and replace it ahead."""
         old = self._original[left : max(self._cursor - self._in_step, 0)]
         new = self._since[: -self._in_step]
-        if 0 < len(old) <= _REPLACED and 0 < len(new) <= _REPLACED and old != new:
-            self._replaced = [(old, new), *(pair for pair in self._replaced if pair[1] != old)]
+        short = 0 < len(old) <= _REPLACED and 0 < len(new) <= _REPLACED
+        if short and old != new and self._learnt < _LEARNT:
+            self._learnt += 1
+            kept = [pair for pair in self._replaced if pair[1] != old]
+            self._replaced = [(old, new), *kept][:_REMEMBERED]
             self._replace_ahead(old, new)
 
     def _replace_ahead(self, old: list[int], new: list[int]) -> None:
@@ -125,6 +137,6 @@ class EditCursor(Drafter):
             if place >= end and self._original[place : place + len(old)] == old:
                 text += self._original[end:place] + new
                 end = place + len(old)
-        if end > self._cursor:
+        if end > self._cursor and len(text) + len(self._original) - end <= self._longest:
             self._original = text + self._original[end:]
             self._index()

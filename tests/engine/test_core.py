@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from msgspec.structs import replace
 from warmline.engine import FREE_SECONDS, CancelRequest, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.core import Engine
@@ -142,6 +145,7 @@ def test_output_is_found_in_the_cache_too(engine, run):
         ({"draft": [-1]}, "invalid_parameter"),
         ({"replay": [1000]}, "invalid_parameter"),
         ({"logit_bias": {64: 1.0}}, "invalid_parameter"),
+        ({"logit_bias": {2**63: 1.0}}, "invalid_parameter"),
     ],
 )
 def test_a_request_that_cannot_run_ends_with_an_error(engine, run, bad, code):
@@ -149,6 +153,62 @@ def test_a_request_that_cannot_run_ends_with_an_error(engine, run, bad, code):
     results = run(engine, request(1), request(2, **bad))
     assert (results[2].finished.reason, results[2].finished.error_code) == ("error", code)
     assert results[1].finished.reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_tokens", -1),
+        ("temperature", math.nan),
+        ("temperature", -0.1),
+        ("top_p", 1.1),
+        ("top_p", math.nan),
+        ("min_p", -0.1),
+        ("min_p", 1.1),
+        ("min_p", math.nan),
+        ("repetition_penalty", 0.0),
+        ("repetition_penalty", -1.0),
+        ("repetition_penalty", math.nan),
+        ("repetition_penalty", math.inf),
+        ("presence_penalty", math.nan),
+        ("frequency_penalty", math.inf),
+        ("logit_bias", {3: math.inf}),
+        ("logit_bias", {3: 0.0, 4: math.nan}),
+    ],
+)
+def test_a_parameter_of_which_no_distribution_comes_is_named(engine, run, name, value):
+    """The request ends with an error that says which, and no pass is made for it."""
+    finished = run(engine, request(**{name: value}))[1].finished
+    assert (finished.reason, finished.error_code) == ("error", "invalid_parameter")
+    assert finished.error.startswith(name)
+    assert not engine.backend.passes
+
+
+@pytest.mark.parametrize("edge", [{"top_p": 0.0, "min_p": 0.0}, {"top_p": 1.0, "min_p": 1.0}, {"temperature": 100.0}])
+def test_parameters_at_the_ends_of_their_ranges_are_taken(engine, run, edge):
+    """The ranges include their ends."""
+    assert run(engine, request(**{"temperature": 1.0, "max_tokens": 3} | edge))[1].finished.reason != "error"
+
+
+@pytest.mark.parametrize(
+    "bad", [{"prompt": [64]}, {"draft": [-1]}, {"logit_bias": {2**63: 1.0}}, {"temperature": math.nan}]
+)
+def test_nothing_is_made_for_a_request_that_is_refused(engine, run, bad):
+    """What drafts for a request may hold blocks of its own, so it is not made before all was looked at."""
+    made, create = [], engine.drafting
+    engine.drafting = lambda *given: made.append(given) or create(*given)
+    finished = run(engine, request(**bad))[1].finished
+    assert finished.error_code == "invalid_parameter" and not made
+    assert (hops(finished), finished.prompt_tokens) == (finished.sent_ns, len(bad.get("prompt", PROMPT)))
+    assert engine.stats().finished == 1
+    assert run(engine, request())[1].finished.reason == "stop" and len(made) == 1
+
+
+@pytest.mark.parametrize("name", ["prompt", "draft", "replay"])
+def test_tokens_that_are_cut_off_are_refused(engine, run, name):
+    """Bytes that are no whole number of tokens are the request's fault."""
+    finished = run(engine, replace(request(), **{name: bytes(7)}))[1].finished
+    assert (finished.error_code, finished.error) == ("invalid_parameter", f"the {name} ends in the middle of a token")
 
 
 def test_a_prompt_that_is_too_long_is_told_both_numbers(fake, run):
@@ -381,6 +441,48 @@ def test_nothing_of_an_aborted_pass_counts(fake, run):
         engine.check_integrity()
     assert "".join(event.text for event in events) == expected.text
     assert events[-1].finished.computed_tokens == len(PROMPT)
+
+
+@pytest.mark.parametrize("failure", [EOFError("hung up"), RuntimeError("out of luck")])
+def test_what_the_callback_raises_is_not_taken_for_a_failed_pass(engine, run, collected, failure):
+    """It comes out of the step once the pass is given up, and the requests go on as if the pass had not been."""
+    expected = run(engine, request(1))[1]
+    results = {2: collected(), 3: collected()}
+    engine.add(request(2))
+    engine.add(request(3, [9, 8, 7]))
+    asked = []
+
+    def fail():
+        asked.append(1)
+        raise failure
+
+    passes = len(engine.backend.passes)
+    with pytest.raises(type(failure)) as raised:
+        engine.step(fail)
+    assert raised.value is failure and len(asked) == 1
+    assert len(engine.backend.passes) == passes and engine.stats().running == 2
+    engine.check_integrity()
+    while engine.has_work:
+        for event in engine.step():
+            results[event.id](event)
+    assert {result.finished.error_code for result in results.values()} == {""}
+    assert results[2].tokens == expected.tokens
+
+
+def test_what_the_callback_did_before_it_raised_stands(engine):
+    """The end of a sequence that it cancelled is told by the next step."""
+    engine.add(request(1))
+    engine.add(request(2))
+
+    def cancel_and_fail():
+        engine.cancel(1)
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        engine.step(cancel_and_fail)
+    ended = [event for event in engine.step() if event.finished]
+    assert [(event.id, event.finished.reason) for event in ended] == [(1, "cancel")]
+    assert engine.stats().running == 1
 
 
 def test_a_failing_pass_ends_its_sequences_and_no_more(engine, run, collected):

@@ -105,12 +105,13 @@ def replayed(id_, count, prompt=(9, 8, 7), **sampling):
     )
 
 
-def test_the_life_of_an_engine_process(start):
+def test_the_life_of_an_engine_process(start, fake):
     """It says what it runs, serves, gives signs of life without spinning, ignores Ctrl-C, and ends by itself."""
     gateway = start()
     info = gateway.receive()
     assert isinstance(info, ModelInfo)
     assert (info.name, info.backend, info.max_sequence_tokens) == ("fast", "fake", 1024)
+    assert info.vocabulary == fake.VOCABULARY
 
     gateway.send(replayed(7, 40))
     tokens, finished = gateway.until_finished(7)
@@ -240,6 +241,52 @@ def test_a_paused_sequence_leaves_the_process_asleep(fake, monkeypatch, paused, 
     with pytest.raises(EOFError):
         serve(engine, link)
     assert (len(taken), len(link.events)) == (steps, events)
+
+
+@pytest.mark.parametrize("method", ["add", "warm"])
+@pytest.mark.parametrize("reached", [False, True])
+def test_a_request_that_the_engine_fails_on_takes_no_other_with_it(fake, monkeypatch, caplog, method, reached):
+    """Of messages taken off the socket together, that one ends with an error, whatever was done for it already."""
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+    begin = getattr(engine, method)
+
+    def fail_on_13(message):
+        if message.id != 13 or reached:
+            begin(message)
+        if message.id == 13:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, method, fail_on_13)
+    prompt = pack_tokens([9] * 40)
+    bad = replayed(13, 5) if method == "add" else WarmRequest(13, prompt)
+    link = ScriptedLink([replayed(1, 4), bad, WarmRequest(2, prompt), replayed(3, 4), CancelRequest(3)])
+    with pytest.raises(EOFError):
+        serve(engine, link)
+    ended = {event.id: event.finished for event in link.events if event.finished}
+    assert len(ended) == sum(event.finished is not None for event in link.events)
+    assert {id_: finished.reason for id_, finished in ended.items()} == {
+        1: "length", 2: "stop", 3: "cancel", 13: "error"
+    }  # fmt: skip
+    assert ended[13].error_code == "internal_error"
+    assert "ZeroDivisionError" in caplog.text
+    engine.check_integrity()
+
+
+def test_a_socket_that_closes_in_a_pass_ends_the_process_and_no_request(fake):
+    """The hang-up comes out of the pass as what it is; nobody is told that a request failed."""
+    engine, link = Engine(fake.FakeBackend(), fake.FakeTokenizer()), ScriptedLink([replayed(1, 4)])
+    receive = link.receive
+
+    def hang_up_later():
+        if engine.stats().running:
+            raise EOFError
+        return receive()
+
+    link.receive = hang_up_later
+    with pytest.raises(EOFError):
+        serve(engine, link)
+    assert link.events == [] and engine.take_events() == []
+    assert (engine.stats().running, engine.stats().finished) == (1, 0)
 
 
 class TickingClock:

@@ -198,6 +198,28 @@ def test_warm_work_that_finds_no_room_beside_others_is_kept_for_later(engine):
     assert drain(engine)[2].reason == "stop"
 
 
+def test_warm_work_that_finds_no_room_beside_others_holds_up_nobody(engine):
+    """The next in turn that fits has the rows, and the one that did not fit has its turn once there is room."""
+    engine.add(request(1, letters(35 * BLOCK_SIZE), count=60))
+    for _ in range(9):
+        engine.step()
+    engine.warm(warm(2, letters(2 * BLOCK_SIZE, start=9)))
+    engine.warm(warm(3, letters(6 * BLOCK_SIZE, start=30)))  # the newest has the first turn, and does not fit
+    engine.step()
+    engine.check_integrity()
+    assert engine.backend.passes[-1] == 1 + 2
+    finished, order = {}, []
+    while engine.has_work:
+        for event in engine.step():
+            if event.finished:
+                order.append(event.id)
+                finished[event.id] = event.finished
+        engine.check_integrity()
+    assert order == [2, 1, 3]
+    assert receipt(finished[2]) == (0, 0, 32) and receipt(finished[3]) == (0, 0, 96)
+    assert engine.stats().warm_dropped == 0
+
+
 def test_what_the_cache_holds_of_a_waiting_prompt_stays_there(engine):
     """It is looked up once, and not evicted meanwhile; when a request needs the room, it is given up, but no more."""
     engine.scheduler.budget = replace(BUDGET, warm_beside_decode=0)

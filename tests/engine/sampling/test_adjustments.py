@@ -44,6 +44,17 @@ def by_formula(row, params, prompt, output):
     return np.array(adjusted).astype(np.float32)
 
 
+def test_rejected_tokens_are_forgotten():
+    """Those ahead of one row don't count for a row without them, nor once others were emitted; the prompt's stay."""
+    adjustments = Adjustments(SamplingParams(frequency_penalty=1.0, repetition_penalty=2.0), [0])
+    row = np.full(5, 8, np.float32)
+    assert adjustments.apply(row, [0, 1, 1, 2]).tolist() == [3, 2, 3, 8, 8]
+    assert adjustments.apply(row, [0, 1]).tolist() == [3, 3, 8, 8, 8]
+    assert adjustments.apply(row, [3]).tolist() == [4, 8, 8, 3, 8]
+    adjustments.emitted([4])
+    assert adjustments.apply(row).tolist() == [4, 8, 8, 8, 3]
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.data())
 def test_adjusted_logits_follow_the_formulas_by_position(data):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -121,6 +122,15 @@ def test_a_large_vocabulary_needs_more_than_the_first_nucleus():
     for position in range(20):
         params = SamplingParams(temperature=1.0, top_p=0.9, seed=3)
         assert sample(row, params, position) == by_sorting(row, params, position)
+
+
+@pytest.mark.parametrize("top_k", [0, 9])
+def test_min_p_leaves_out_what_top_k_left(top_k):
+    """Of ten tokens, nearly as likely, nine pass top-k, and the first alone has 0.9 times its own chance."""
+    row = np.linspace(1, 0, 10, dtype=np.float32)
+    params = SamplingParams(temperature=1.0, top_k=top_k, min_p=0.9, seed=1)
+    assert {sample(row, params, position) for position in range(200)} == {0}
+    assert len({sample(row, msgspec.structs.replace(params, min_p=0.0), position) for position in range(200)}) >= 9
 
 
 def test_greedy_ties_go_to_the_lowest_id():

@@ -195,3 +195,26 @@ def test_another_vocabulary_is_refused(tiny_folder, tmp_path, make_tiny_model, w
     tokenizer.write_text(swapped)
     with pytest.raises(ModelError, match="other vocabularies"):
         OfflineEngine(EngineOptions(model=str(tiny_folder), kv_memory=1 << 22, draft_model=str(other)))
+
+
+def test_tokens_that_it_does_not_have_are_not_drafted_from(fake):
+    """Models of one vocabulary have different numbers of rows; the larger one may say what pads the smaller."""
+    model, drafter = drafted(fake, prompt=[2, 3, 4])
+    assert drafter.propose(2).tokens
+    drafter.observe([model.backend.config.vocab_size])
+    assert drafter.propose(2).tokens == []
+    assert drafted(fake, prompt=[2, model.backend.config.vocab_size])[1].propose(2).tokens == []
+
+
+@pytest.mark.parametrize("when", ["propose", "observe", "close"])
+def test_a_request_goes_on_without_a_drafter_that_fails(fake, run, when, monkeypatch):
+    """A fault of what only foresees costs time."""
+
+    def fail(*_):
+        raise RuntimeError("a fault")
+
+    answer = said(fake, run)
+    monkeypatch.setattr(ModelDrafter, when, fail)
+    engine = Engine(fake.FakeBackend(), fake.FakeTokenizer(), draft_model=DraftModel(fake.FakeBackend()))
+    finished = run(engine, request())[1]
+    assert (finished.tokens, finished.finished.reason) == (answer, "length")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 
 import pytest
@@ -177,3 +179,22 @@ def test_a_renaming_is_mostly_drafted():
     passes, proposed = replay(original, renamed)
     assert passes < 20
     assert len(renamed) - passes > 0.8 * proposed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_expected_does_not_outgrow_the_original(seed):
+    """Though each replacement holds what it replaces, and so is found again in what it has made."""
+    chance = random.Random(seed)
+    new = itertools.count(1000)
+    gap = chance.randint(3, 6)
+    original = [token for _ in range(60) for token in (1, *itertools.islice(new, gap))]
+    cursor = EditCursor(original)
+    said = 0
+    while said < 1500 and (draft := cursor.propose(5)).tokens:
+        output = draft.tokens[:1]
+        if output == [1] and draft.evidence >= 3 and chance.random() < 0.7:
+            mark = next(new)
+            output = [1 if place % 2 else mark for place in range(chance.randint(2, 8))] + draft.tokens[1:]
+        cursor.observe(output)
+        said += len(output)
+        assert len(cursor.propose(1_000_000).tokens) <= 2 * len(original) + 8

@@ -52,6 +52,14 @@ def test_the_surer_draft_gets_the_rows():
     assert share(sure, unsure, most=8) == [8, 0]
 
 
+def test_what_saves_less_goes_first_if_it_wastes_less_still():
+    """A nearly sure token against an even chance that saves twice as much, but wastes twenty times as much."""
+    gamble = Draft([7], "test", 0, [0.5], [0.5])
+    safe = Draft([7], "test", 0, [0.975], [0.25])
+    assert share(gamble, safe, most=1, cost=FREE) == [0, 1]
+    assert share(safe, gamble, most=1, cost=FREE) == [1, 0]
+
+
 def test_a_short_draft_leaves_its_share_to_others():
     """What one can't use, another may."""
     assert share(draft(0.95, 0.95), draft(*[0.9] * 30), most=12) == [2, 10]
