@@ -6,7 +6,7 @@ from warmline.engine import GenerationRequest, SequenceEvent
 
 from .conversations import ChatTurn
 from .generation import Generation, Surroundings
-from .outputs import CompletionOutput
+from .outputs import CompletionOutput, LineEnds
 from .prompts import PromptPlan
 from .protocol import Chat, Reason
 from .tracing import Trace
@@ -28,7 +28,8 @@ class ChatRequest(Generation):
 
     def make(self, plan: PromptPlan) -> tuple[GenerationRequest, CompletionOutput]:
         """What the engine gets, and what its text becomes."""
-        return self._sequence(plan, self._sampling.max_tokens), CompletionOutput(self.stream, plan.newline)
+        output = CompletionOutput(self.stream, LineEnds(plan.newline))
+        return self._sequence(plan, self._sampling.max_tokens), output
 
     def stop(self, reason: Reason, operations: int | None = None) -> None:
         # Of a turn without a prompt there is nothing to keep.

@@ -29,6 +29,8 @@ from .cli_options import (
     KvMemory,
     Model,
     Threads,
+    WrongUsage,
+    parse_top_p,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ def serve(
 
     from .engine_setup import engine_options, explained
     from .logs import configure_logging
-    from .server import GatewayServer, ServerConfig, ServerError, check_address, run_server
+    from .server import ConfigError, GatewayServer, ServerConfig, ServerError, check_address, run_server
 
     config = ServerConfig(
         host=host,
@@ -157,6 +159,8 @@ def serve(
             _say(f"loading {options.model}")
             configure_logging()
             run_server(config, options, say_ready)
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
     except (EngineError, ServerError, ValueError) as error:
         raise CommandFailed(str(error)) from None
     _say("stopped")
@@ -168,7 +172,12 @@ Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to as
 MaxTokens = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Where to stop at the latest.")]
 Temperature = Annotated[float, typer.Option(min=0, max=100, help="0 takes the likeliest token each time.")]
 TopP = Annotated[
-    float, typer.Option(min=0, max=1, help="Sample from the likeliest tokens of this total probability.")
+    float,
+    typer.Option(
+        parser=parse_top_p,
+        metavar="FLOAT",
+        help="Sample from the likeliest tokens of this total probability, above 0 and at most 1.",
+    ),
 ]
 TopK = Annotated[int, typer.Option(min=0, help="Sample from so many of the likeliest tokens; 0 is off.")]
 MinP = Annotated[
@@ -231,6 +240,8 @@ def edit(
     """Edit lines of a file. Shows a diff that grows, then where the time went; into a pipe, a unified diff."""
     from . import request_commands as requests
 
+    if not instruction.strip():
+        raise typer.BadParameter("say what to do", param_hint="INSTRUCTION")
     first, last = _parsed(requests.parse_lines, lines, "--lines")
     parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
     service = requests.Service(url, api_key)
@@ -346,6 +357,8 @@ def run(arguments: list[str]) -> int:
         return status if isinstance(status, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return 130
+    except WrongUsage as error:
+        return _wrong_usage(str(error))
     except CommandFailed as error:
         _say(f"warmline: {error}")
         return 1
@@ -356,5 +369,9 @@ def run(arguments: list[str]) -> int:
         explain = getattr(error, "format_message", None)  # what the option parser raises
         if explain is None:
             raise
-        _say(f"warmline: {' '.join(explain().split())} (see warmline --help)")
-        return 2
+        return _wrong_usage(" ".join(explain().split()))
+
+
+def _wrong_usage(message: str) -> int:
+    _say(f"warmline: {message} (see warmline --help)")
+    return 2

@@ -16,6 +16,10 @@ class CommandFailed(Exception):
     """A command can't go on; the message is one line that says why and what to do."""
 
 
+class WrongUsage(CommandFailed):
+    """A command was asked for something that can't be meant; the message is one line that says what and why."""
+
+
 class BackendName(StrEnum):
     """What --backend takes."""
 
@@ -31,6 +35,17 @@ def parse_size(text: str) -> int:
     if size < 1:
         raise typer.BadParameter(f"{text!r} is no size; write one like 512MiB or 2GiB")
     return size
+
+
+def parse_top_p(text: str) -> float:
+    """A probability above 0 and up to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise typer.BadParameter(f"{text!r} is not above 0 and at most 1")
+    return value
 
 
 Model = Annotated[

@@ -15,7 +15,7 @@ import msgspec
 from warmline.engine import GenerationRequest, SequenceEvent, pack_tokens
 
 from .generation import EngineSequence, Generation, Surroundings
-from .outputs import CompletionOutput, Output
+from .outputs import CompletionOutput, LineEnds, Output
 from .prompts import PromptPlan
 from .protocol import Applied, Complete, Continued, Delta, Ops, Reason, TextEdit
 from .supersede import Suggestion
@@ -34,7 +34,7 @@ class CompletionRequest(Generation):
     def __init__(self, message: Complete, stream: int, trace: Trace, surroundings: Surroundings) -> None:
         super().__init__(message, stream, message.document, trace, surroundings)
         self._message = message
-        self._newline = "\n"
+        self._line_ends = LineEnds("\n")  # of the sequence's text
         self._suggestion = Suggestion(message)
         self._before: CompletionRequest | None = None  # whose prompt this one waits for
         self._next: CompletionRequest | None = None  # which waits for the prompt of this one
@@ -42,8 +42,9 @@ class CompletionRequest(Generation):
 
     def make(self, plan: PromptPlan) -> tuple[GenerationRequest, CompletionOutput]:
         """What the engine gets, and what its text becomes."""
-        self._newline = plan.newline
-        return self._sequence(plan, self._message.sampling.max_tokens), CompletionOutput(self.stream, plan.newline)
+        self._line_ends = LineEnds(plan.newline)
+        sequence = self._sequence(plan, self._message.sampling.max_tokens)
+        return sequence, CompletionOutput(self.stream, self._line_ends)
 
     def changed(self, edits: Sequence[TextEdit], applied: Applied | None) -> bool:
         self._suggestion.changed(edits)
@@ -58,12 +59,12 @@ class CompletionRequest(Generation):
 
     def go_on_with(self, other: CompletionRequest, rest: str) -> None:
         """Take over another completion, which ends as superseded; ``rest`` is what it has generated for this one."""
-        self._newline = other._newline
+        self._line_ends = other._line_ends  # which know how the text has ended so far
         self._suggestion = Suggestion(self._message, other._suggestion)
         self._surroundings.service.metrics.continued.inc()
         replaces = self._suggestion.replaces
         continued = Continued(other.request, other._message.version, self._message.version, replaces)
-        self._take_over(other, continued, CompletionOutput(self.stream, self._newline, rest))
+        self._take_over(other, continued, CompletionOutput(self.stream, self._line_ends, rest))
 
     # Waiting for a prompt --------------------------------------------------------------------------------------
 
@@ -139,8 +140,7 @@ class CompletionRequest(Generation):
     def _serve(self, following: CompletionRequest, event: SequenceEvent) -> bool:
         """Hand the text over if it goes beyond what was typed by now. Returns whether it does."""
         if event.text:
-            text = event.text if self._newline == "\n" else event.text.replace("\n", self._newline)
-            self._suggestion.generated(text, len(event.tokens) // _TOKEN_BYTES)
+            self._suggestion.generated(self._line_ends.convert(event.text), len(event.tokens) // _TOKEN_BYTES)
         if event.finished is not None and event.finished.reason not in ("stop", "length"):
             return False
         rest = self._suggestion.rest(following._message)

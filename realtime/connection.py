@@ -41,6 +41,7 @@ from .tracing import clock
 logger = structlog.get_logger("warmline.connection")
 
 _POLICY_VIOLATION: Final = 1008
+_INTERNAL_ERROR: Final = 1011
 _MESSAGES_PER_TURN: Final = 64
 _TURN_NS: Final = 1_000_000
 """How many messages of one client are handled, and for how long, before others get their turn."""
@@ -224,7 +225,7 @@ class Connection:
             pass
         except Exception:
             logger.exception("connection failed", session=self._name)
-            await self._ws.close(1011, "internal error")
+            await self._ws.close(_INTERNAL_ERROR, "internal error")
         finally:
             self._end()
             if self._closing is not None:
@@ -333,8 +334,7 @@ class Connection:
             self._session.handle(message, self._ws.received, clock())
         except Exception:
             logger.exception("connection failed", session=self._name)
-            if self._closing is None:
-                self._closing = asyncio.create_task(self._ws.close(1011, "internal error"))
+            self._end_soon(_INTERNAL_ERROR, "internal error")
         return True
 
     async def _refuse(self, request: int | None, refusal: Refused) -> bool:
@@ -426,10 +426,15 @@ class Connection:
             return
         logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
         self._service.metrics.slow_readers.inc()
+        self._end_soon(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
+
+    def _end_soon(self, code: int, reason: str) -> None:
+        """Take no more messages, end the requests and close the socket."""
         self._ended = True
         # Not at once: it may be a request that is sending here, and ending the session ends that request.
         asyncio.get_running_loop().call_soon(self._end)
-        self._closing = asyncio.create_task(self._ws.close(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly"))
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._ws.close(code, reason))
 
     def _end(self) -> None:
         self._ended = True

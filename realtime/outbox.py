@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .protocol import MSGPACK, Delta, Ops, ServerMessage, server_codec
+from .protocol import MSGPACK, Delta, Ops, ScoredDelta, ServerMessage, server_codec
 
 _encode: Final = server_codec(MSGPACK).encode
 _MESSAGE: Final = 128
 _PART: Final = 64
 """Bytes that a message, and one text or operation of a stream, take in Python beside their contents."""
+_LOGPROB: Final = 150
+"""Bytes that a token with its text and its log probability take beside what they take in MessagePack."""
 
 
 class Outbox:
@@ -37,6 +39,8 @@ class Outbox:
             # The stream's number may pass to the next request now, so nothing later merges across this message.
             self._growing.clear()
             self.size += _MESSAGE + len(_encode(message))
+            if isinstance(message, ScoredDelta):
+                self.size += _LOGPROB * sum(1 + len(token.top) for token in message.logprobs)
             self._entries.append(message)
 
     def take(self) -> list[ServerMessage]:

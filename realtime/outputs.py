@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from typing import Final, Protocol
 
 from .edits import EditAligner
 from .held_text import HeldText
 from .prompts import PromptPlan
 from .protocol import Delta, Ops
+
+_BARE_LINE_FEED: Final = re.compile(r"(?<!\r)\n")
 
 
 class Output(Protocol):
@@ -27,23 +30,41 @@ class Output(Protocol):
         """Whether the text is complete already, so that nothing more need be generated."""
 
 
+class LineEnds:
+    """Gives a model's text, which comes in pieces, the line ends of a CR LF document; one of these for each text.
+
+    A line feed gets the carriage return that belongs before it, unless the model has said that itself, be it at the
+    end of the piece before. Nothing is held back. Text for another document stays as it is.
+    """
+
+    def __init__(self, newline: str) -> None:
+        self._converts = newline == "\r\n"
+        self._returned = False  # what came last is a carriage return
+
+    def convert(self, text: str) -> str:
+        """The next piece, converted."""
+        if not self._converts or not text:
+            return text
+        begins = "\n" if self._returned and text[0] == "\n" else ""
+        self._returned = text[-1] == "\r"
+        return begins + _BARE_LINE_FEED.sub("\r\n", text[len(begins) :])
+
+
 class CompletionOutput:
     """Text as it comes, in the document's line ends; first what was generated before, if anything."""
 
     ended = False
 
-    def __init__(self, stream: int, newline: str, generated: str = "") -> None:
+    def __init__(self, stream: int, line_ends: LineEnds, generated: str = "") -> None:
         self._stream = stream
-        self._newline = newline
+        self._line_ends = line_ends
         self._generated = generated
 
     def begin(self) -> Delta | None:
         return Delta(self._stream, self._generated) if self._generated else None
 
     def feed(self, text: str) -> Delta | None:
-        if self._newline != "\n":
-            text = text.replace("\n", self._newline)
-        return Delta(self._stream, text)
+        return Delta(self._stream, self._line_ends.convert(text))
 
     def finish(self, completed: bool) -> Delta | None:
         return None

@@ -142,7 +142,7 @@ class Change(_Array, tag=3, frozen=True):
     document: DocumentId
     base: Natural
     version: Natural
-    edits: list[TextEdit]
+    edits: Annotated[list[TextEdit], msgspec.Meta(max_length=16384)]  # of which `Limits.max_edits` are taken
     applied: Applied | None = None
     length: Natural | None = None
     hash: Natural | None = None

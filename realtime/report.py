@@ -8,9 +8,10 @@ from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
-from warmline.client import ClockSample, Result
+from warmline.client import ClockSample, EditResult, Result
 
 from .line_diff import DiffLine, LineDiff, near_changes
+from .source_file import counted
 
 _STYLES: Final = {" ": "", "-": "red", "+": "green", ".": "dim"}
 _BAR: Final = 30
@@ -103,20 +104,23 @@ def print_summary(console: Console, result: Result, clock: ClockSample | None = 
 
 def _sentences(result: Result, clock: ClockSample | None) -> Iterator[str]:
     receipt, timing = result.receipt, result.timing
-    first = "" if result.ttft is None else f", the first after {result.ttft / 1000:.1f} ms"
+    piece = "operation" if isinstance(result, EditResult) else "text"  # which has to wait for more than one token
+    first = "" if result.ttft is None else f", the first {piece} after {result.ttft / 1000:.1f} ms"
     rest = ""
     if receipt.output_tokens > 1:
-        rest = f", then {timing.engine_step / (receipt.output_tokens - 1) / 1000:.2f} ms each"
+        each = timing.engine_step / (receipt.output_tokens - 1) / 1000
+        rest = f"; {each:.2f} ms for each token after the first"
     yield (
-        f"{result.reason}: {receipt.output_tokens} tokens in {timing.end_to_end / 1000:.1f} ms "
+        f"{result.reason}: {counted(receipt.output_tokens, 'token')} in {timing.end_to_end / 1000:.1f} ms "
         f"({result.tokens_per_second:,.0f} tokens/s){first}{rest}"
     )
+    passes = f"{receipt.forward_passes} forward pass{'' if receipt.forward_passes == 1 else 'es'}"
     proposed = sum(draft.proposed for draft in receipt.drafts)
     accepted = sum(draft.accepted for draft in receipt.drafts)
     yield (
-        f"prompt {receipt.prompt_tokens} tokens "
+        f"prompt {counted(receipt.prompt_tokens, 'token')} "
         f"({receipt.warmed_tokens} warmed ahead, {receipt.cached_tokens} cached), "
-        f"{receipt.forward_passes} forward passes, {accepted} of {proposed} drafted tokens accepted"
+        f"{passes}, {accepted} of {counted(proposed, 'drafted token')} accepted"
     )
     if clock is not None:
         yield (

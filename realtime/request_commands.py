@@ -14,7 +14,7 @@ from warmline.client import EditResult, EditStream, Parameters, Result, Void, co
 
 from .line_diff import LineDiff
 from .report import PrintableStream, growing_diff, print_diff, print_summary
-from .source_file import SourceFile
+from .source_file import SourceFile, counted
 from .unified_diff import unified_diff
 
 REFRESH_SECONDS: Final = 0.04
@@ -111,8 +111,10 @@ async def edit(
 
 def _how_it_was_cut(result: Result) -> str:
     if result.reason == "length":
-        tokens = result.receipt.output_tokens
-        return f"was cut off after {tokens} tokens (--max-tokens N allows more, within the model's context)"
+        tokens = counted(result.receipt.output_tokens, "token")
+        return f"was cut off after {tokens} (--max-tokens N allows more, within the model's context)"
+    if result.reason == "cancel":  # nobody cancels here but a service that goes
+        return "ended early: the service stopped or was restarted; see that it runs (`warmline serve`), and ask again"
     return f"ended early ({result.reason})"
 
 
@@ -141,23 +143,31 @@ def parse_place(place: str) -> tuple[Path, int, int]:
     """Split FILE:LINE:COLUMN; the file's name may hold colons.
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: it is not of that form, or counts from 0.
 
     """
     parts = place.rsplit(":", 2)
     if len(parts) != 3 or not parts[0] or not parts[1].isdecimal() or not parts[2].isdecimal():
         raise ValueError(f"{place!r} is not FILE:LINE:COLUMN, such as app.py:12:1")
-    return Path(parts[0]), int(parts[1]), int(parts[2])
+    line, column = int(parts[1]), int(parts[2])
+    if not line or not column:
+        raise ValueError(f"{place!r} has a 0: lines and columns count from 1")
+    return Path(parts[0]), line, column
 
 
 def parse_lines(lines: str) -> tuple[int, int]:
     """Split A:B, or A alone for one line.
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: it is not of that form, counts from 0, or is reversed.
 
     """
-    first, colon, last = lines.partition(":")
-    if not first.isdecimal() or (colon and not last.isdecimal()):
+    head, colon, tail = lines.partition(":")
+    if not head.isdecimal() or (colon and not tail.isdecimal()):
         raise ValueError(f"{lines!r} is not FIRST:LAST, such as 10:24")
-    return int(first), int(last or first)
+    first, last = int(head), int(tail or head)
+    if first > last:
+        raise ValueError(f"{lines!r} is reversed; the first comes first, as in {last}:{first}")
+    if not first:
+        raise ValueError(f"{lines!r} has a 0: lines count from 1")
+    return first, last

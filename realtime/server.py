@@ -58,6 +58,10 @@ class ServerError(Exception):
     """The service can't start as configured; the message says why and what to do."""
 
 
+class ConfigError(ServerError):
+    """What was configured is wrong on any machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """How to listen and whom to let in.
@@ -328,12 +332,13 @@ def check_address(config: ServerConfig) -> None:
     """Find out whether the address can be listened on.
 
     Raises:
-        ServerError: it can't, or it would let strangers in.
+        ConfigError: it would let strangers in, or the configuration contradicts itself.
+        ServerError: it can't.
 
     """
     _check_access(config)
     if config.http_port and config.http_port == config.port:
-        raise ServerError(f"--port and --http-port are both {config.port}: choose two")
+        raise ConfigError(f"--port and --http-port are both {config.port}: choose two")
     _check_free(config.host, config.port, "--port")
     if config.http_port is not None:
         _check_free(config.host, config.http_port, "--http-port")
@@ -356,9 +361,9 @@ def _check_access(config: ServerConfig) -> Authenticator:
     try:
         auth = Authenticator(config.api_keys)
     except ValueError as error:
-        raise ServerError(str(error)) from None
+        raise ConfigError(str(error)) from None
     if not is_loopback(config.host) and not auth.required and not config.allow_anonymous:
-        raise ServerError(
+        raise ConfigError(
             f"listening on {config.host} without an API key would let everybody on the network in: "
             "add --api-key KEY, listen on 127.0.0.1, or say --allow-anonymous"
         )

@@ -103,7 +103,7 @@ class SourceFile:
         content = self.text[start:end].removesuffix("\n").removesuffix("\r")
         if not 1 <= column <= len(content) + 1:
             raise PlaceError(
-                f"line {line} of {self.path} has {_counted(len(content), 'character')}; "
+                f"line {line} of {self.path} has {counted(len(content), 'character')}; "
                 f"the column can be 1 to {len(content) + 1}, not {column}"
             )
         return start + column - 1
@@ -158,5 +158,6 @@ class SourceFile:
                     temporary.unlink()
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of things, such as "1 token" or "2 tokens"."""
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -33,7 +33,11 @@ _READY_CHARS: Final = 1024
 _CHOICE_CHARS: Final = 8192
 """What there is to choose a beginning from, at most: choosing takes time, and large windows would be half empty."""
 _CHOOSING_CHARS: Final = 64
-"""How much of a text chooses whether it is one. More than a line, so that equal lines differ."""
+"""How much of the text from a line on chooses whether it is one, at first: more than a short line, as many are equal.
+Where it is the same for several, as in rows of data, more of it does."""
+_TIED_CHARS: Final = 8 * _CHOICE_CHARS
+"""How much text is looked at again to choose among them, at most and for each time that it is made longer."""
+_TIED_GROWTH: Final = 4
 
 _BEGINNINGS: Final = tuple(re.compile(rf"\n(?={indent}[^\s)\]}}])") for indent in ("", "(?: {1,4}|\t)")) + (
     re.compile(r"\n"),
@@ -124,11 +128,27 @@ def window_start(text: str, end: int, chars: int) -> int:
         if starts and starts[-1] > latest:
             starts.pop()
         if starts:
-            return max(
-                starts, key=lambda start: crc32(text[start : start + _CHOOSING_CHARS].encode("utf-8", "replace"))
-            )
+            return _chosen(text, starts, end - latest)
     step = 1 << max(latest - earliest, 1).bit_length() - 1
     return min(-(-earliest // step) * step, end)
+
+
+def _chosen(text: str, starts: list[int], most: int) -> int:
+    """One of ``starts``, by no more than ``most`` characters from each on: what is being typed has no say.
+
+    Of those that are equal in all that may be compared it takes the first, as of too many to compare further: these
+    follow each other in less than what was compared, so that the text repeats itself.
+    """
+    chars = min(_CHOOSING_CHARS, most)
+    while True:
+        hashes = [crc32(text[start : start + chars].encode("utf-8", "replace")) for start in starts]
+        best = max(hashes)
+        tied = hashes.count(best)
+        longer = min(_TIED_GROWTH * chars, most)
+        if tied == 1 or longer == chars or tied * longer > _TIED_CHARS:
+            return starts[hashes.index(best)]
+        starts = [start for start, hashed in zip(starts, hashes, strict=True) if hashed == best]
+        chars = longer
 
 
 def lines_before(text: str, end: int, lines: int) -> Span:

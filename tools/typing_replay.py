@@ -1,9 +1,10 @@
 """How much of its prompt each key leaves to be computed, typing files of the Python standard library.
 
-    python -m tools.typing_replay [--files 12] [--keys 2000]
+    python -m tools.typing_replay [--files 12] [--keys 2000] [--rows]
 
 Nothing is computed: prompts are compared with the one of the key before. A line for each way in which a model may be
-shown the text around the cursor, and for typing in the middle and at the end of a file.
+shown the text around the cursor, and for typing in the middle and at the end of a file. With ``--rows`` the files are
+made up of lines that begin alike: SQL inserts, rows of GeoJSON, the same objects over several lines, registrations.
 """
 
 from __future__ import annotations
@@ -34,6 +35,36 @@ CONTEXT: Final = 8192
 TAIL: Final = 32
 """Tokens: a key that leaves no more to compute is warm."""
 SMALLEST: Final = 60_000
+ROWS: Final = (
+    "INSERT INTO customers (identifier, first_name, last_name, city, postal_code, email) "
+    "VALUES ({number}, 'name{one}', 'of{two}', 'city{three}', {two}, 'user{number}@example.org');\n",
+    '    {{"type": "Feature", "geometry": {{"type": "Point", "coordinates": [{three}.{one}, {three}.{two}]}}, '
+    '"properties": {{"name": "stop {number}"}}}},\n',
+    '  {{\n    "type": "Feature",\n    "geometry": {{\n      "type": "Point",\n      "coordinates": [\n'
+    "        {three}.{one},\n        {three}.{two}\n      ]\n    }}\n  }},\n",
+    'application.router.register_request_handler(method="GET", version=2, '
+    'path="/items/{one}", handler=on_{number})\n',
+)
+ROWS_CHARS: Final = 2 * SMALLEST
+
+
+def rows(form: str) -> str:
+    """So many characters of lines, or groups of them, that differ in their numbers."""
+    lines, size = [], 0
+    while size < ROWS_CHARS:
+        number = len(lines)
+        lines.append(
+            form.format(number=number, one=number * 7919 % 10_007, two=number * 31 % 9973, three=number * 37 % 89)
+        )
+        size += len(lines[-1])
+    return "".join(lines)
+
+
+def library(files: int) -> list[str]:
+    """So many large files of the standard library, the same each time."""
+    found = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in found if path.stat().st_size > SMALLEST]
+    return random.Random(1).sample(texts, min(files, len(texts)))
 
 
 def typed(builder: PromptBuilder, text: str, at: int, keys: int, cut: int) -> Iterator[tuple[int, int]]:
@@ -67,14 +98,13 @@ def moved(builder: PromptBuilder, text: str, at: int) -> float:
 
 
 def main(
-    files: Annotated[int, typer.Option(help="How many files.")] = 12,
+    files: Annotated[int, typer.Option(help="How many files of the library.")] = 12,
     keys: Annotated[int, typer.Option(help="Keys typed into each.")] = 2000,
+    alike: Annotated[bool, typer.Option("--rows", help="Type lines that begin alike, not the library.")] = False,
 ) -> None:
     """Print the table."""
     tokenizer = load_tokenizer(fetch_model(quiet=True))
-    found = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
-    texts = [path.read_text(encoding="utf-8") for path in found if path.stat().st_size > SMALLEST]
-    texts = random.Random(1).sample(texts, min(files, len(texts)))
+    texts = [rows(form) for form in ROWS] if alike else library(files)
     print(f"{'':34}{'warm keys':>11}{'tokens a key':>14}{'windows per 1,000 keys':>24}{'prompt':>8}")
     for name, form in FORMS.items():
         builder = PromptBuilder(tokenizer, CONTEXT, form)

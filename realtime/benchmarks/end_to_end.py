@@ -39,6 +39,7 @@ from ..evaluation.records import EditRecord
 from ..limits import Limits
 from ..prompts import PromptBuilder, PromptPlan
 from ..protocol import Open
+from .judging import judged
 from .service import running_service
 
 _ROOM: Final = 128
@@ -197,5 +198,5 @@ def print_report(report: dict[str, Any]) -> None:
         for side in ("engine", "end_to_end"):
             values = [figures[rate] for figures in report["rounds"][side]]
             cells.append(f"{statistics.median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})")
-        table.add_row(title, *cells, f"{report['ratios'][rate]:.1%}")
+        table.add_row(title, *cells, judged(f"{report['ratios'][rate]:.1%}", len(report["rounds"]["engine"])))
     to.print(table)

@@ -123,6 +123,7 @@ async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -
             "warmline": importlib.metadata.version("warmline"),
         },
         "service": about,
+        "rounds": plan.rounds,
         "block_size": BLOCK_SIZE,
         "key_seconds": KEY_SECONDS,
         "requests": rows,

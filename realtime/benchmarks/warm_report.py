@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from .judging import judged
 from .warm_requests import SUGGESTED_TOKENS, Sample
 
 _FILE_WIDTH: Final = 130
@@ -97,7 +98,7 @@ def _requests(report: dict[str, Any]) -> Table:
             _spread(row),
             _number(row["pass"]),
             _number(row["beyond_pass"]),
-            f"{report['ratios'][_name(row)]:.1f}x" if row["state"] == "warm" else "",
+            judged(f"{report['ratios'][_name(row)]:.1f}x", report["rounds"]) if row["state"] == "warm" else "",
         )
     return table
 

@@ -86,10 +86,10 @@ class Scale:
 
     @classmethod
     async def measure(cls, service: Service, fresh: FreshText) -> Scale:
-        """Ask for a token after a text that it has never seen."""
+        """Ask for a token of an edit of a text that it has never seen."""
         async with service.connect() as session:
             text = fresh(_CALIBRATION_CHARS)
-            sample = await cold(session, text, "complete")
+            sample = await cold(session, text, "edit")  # a completion may be shown a part of it only
         return cls(sample.prompt / len(text), (sample.ttft or 0) / 1e6 / len(text))
 
     def chars(self, tokens: int) -> int:

@@ -96,7 +96,7 @@ def with_fresh_lines(lines: Iterable[str]) -> Iterator[str]:
     """The lines, and before the first and every few more one that never came before."""
     for number, line in enumerate(lines):
         if number % _FRESH_EVERY == 0:
-            yield f"# {secrets.token_hex(16)}\n"
+            yield f"# {secrets.token_hex(5)}\n"
         yield line
 
 

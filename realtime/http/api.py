@@ -8,7 +8,7 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -128,6 +128,7 @@ class Api:
         elif suffix:
             raise Problem(ErrorCode.INVALID_PARAMETER, "a suffix needs a prompt of text", "suffix")
         else:
+            self._check_tokens(prompt, "prompt")
             plan = partial(list, prompt)
         ends = self._service.prompts.ends(prompt, suffix) if isinstance(prompt, str) else ()
         sampling = body.sampling(random.getrandbits(48), ends, _COMPLETION_TOKENS)
@@ -187,6 +188,7 @@ class Api:
         """Submit a sequence; returns the response that writes its text."""
         service, body = self._service, job.body
         self._check_model(body.model)
+        self._check_tokens(job.sampling.logit_bias, "logit_bias")
         available, limit = self._model.max_sequence_tokens, service.limits.max_requests
         if job.chars > MAX_CHARS_PER_TOKEN * available:
             raise Problem(
@@ -217,7 +219,7 @@ class Api:
                 raise _restarting()
             sequence = GenerationRequest(
                 id=service.engine.next_id(),
-                prompt=_packed(prompt),
+                prompt=pack_tokens(prompt),
                 sampling=job.sampling,
                 salt=salt,
                 draft=None if draft is None else pack_tokens(draft),
@@ -254,6 +256,16 @@ class Api:
         if name not in ("", self._model.name):
             raise Problem(
                 HttpCode.MODEL_NOT_FOUND, f"there is no model {name[:80]!r} here, only {self._model.name!r}", "model"
+            )
+
+    def _check_tokens(self, tokens: Collection[int], param: str) -> None:
+        vocabulary = self._model.vocabulary
+        if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
+            token = next(token for token in tokens if not 0 <= token < vocabulary)
+            raise Problem(
+                ErrorCode.INVALID_PARAMETER,
+                f"{param}: the token {token} is outside the vocabulary, which ends at {vocabulary - 1}",
+                param,
             )
 
     async def _body(self, request: Request) -> bytearray:
@@ -315,13 +327,6 @@ def _role(message: Message, number: int) -> Role:
             f"messages[{number}]",
         )
     return role
-
-
-def _packed(tokens: list[int]) -> bytes:
-    try:
-        return pack_tokens(tokens)
-    except OverflowError:
-        raise Problem(ErrorCode.INVALID_PARAMETER, "the prompt has tokens outside the vocabulary", "prompt") from None
 
 
 def _restarting() -> Problem:

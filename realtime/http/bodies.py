@@ -160,11 +160,15 @@ class CompletionBody(Common, kw_only=True, frozen=True):
         prompt = self.prompt
         if isinstance(prompt, str):
             return prompt
+        if prompt in ([], [[]]):
+            raise Problem(
+                ErrorCode.INVALID_PARAMETER, "the prompt is empty: give a text, or at least a token", "prompt"
+            )
         only = prompt[0] if len(prompt) == 1 else None
         if isinstance(only, (str, list)):
             return only
         tokens = [token for token in prompt if isinstance(token, int)]
-        if len(tokens) < len(prompt) or not tokens:
+        if len(tokens) < len(prompt):
             raise Problem(ErrorCode.INVALID_PARAMETER, "one prompt a request: send each in its own", "prompt")
         return tokens
 
@@ -218,12 +222,14 @@ def parse(body: bytes | bytearray, kind: type[_Body]) -> _Body:
     try:
         parsed = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        param = path.rstrip("`").lstrip(".") or None
+        reason, _, place = str(error).partition(" - at `")
+        key, _, path = place.rpartition("$")
+        param = path.rstrip("`").partition("[...]")[0].lstrip(".") or None  # "[...]" is any value of an object
         found = re.search("required field `(.*)`", reason)
         if param is None and found is not None:
             param = found[1]
-        raise Problem(ErrorCode.INVALID_MESSAGE, reason if param is None else f"{param}: {reason}", param) from None
+        where = f"{param}, a key" if key else param
+        raise Problem(ErrorCode.INVALID_MESSAGE, reason if where is None else f"{where}: {reason}", param) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(ErrorCode.MALFORMED_MESSAGE, f"the body is not JSON: {error}") from None
     for name, value in parsed.refused().items():
@@ -233,9 +239,16 @@ def parse(body: bytes | bytearray, kind: type[_Body]) -> _Body:
 
 
 def text_of(content: str | list[Part] | None, param: str, between: str) -> str:
-    """The text of a message whose parts, if it has any, are all text."""
-    if content is None or isinstance(content, str):
-        return content or ""
+    """The text of a message, whose parts, if it has any, must all be text.
+
+    Raises:
+        Problem: it has no content, or other parts.
+
+    """
+    if content is None:
+        raise Problem(ErrorCode.INVALID_MESSAGE, f"{param} is missing: give a text, which may be empty", param)
+    if isinstance(content, str):
+        return content
     for part in content:
         if part.type != "text":
             raise Problem(

@@ -54,6 +54,15 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ("edit app.py x --lines one", "'one' is not FIRST:LAST"),
         ("complete app.py", "'app.py' is not FILE:LINE:COLUMN"),
         ("complete app.py:1:1 --temperature -1", "--temperature"),
+        ("complete app.py:0:1", "'app.py:0:1' has a 0: lines and columns count from 1"),
+        ("complete app.py:1:0", "'app.py:1:0' has a 0: lines and columns count from 1"),
+        ("complete app.py:1:1 --top-p 0", "'--top-p': '0' is not above 0 and at most 1"),
+        ("complete app.py:1:1 --top-p 1.1", "'--top-p': '1.1' is not above 0"),
+        ("edit app.py x --lines 1 --top-p nan", "'--top-p': 'nan' is not above 0"),
+        ("edit app.py x --lines 8:7", "--lines: '8:7' is reversed; the first comes first, as in 7:8"),
+        ("edit app.py x --lines 0:7", "--lines: '0:7' has a 0"),
+        ("serve --port 4999 --http-port 4999", "--port and --http-port are both 4999"),
+        ("serve --host 0.0.0.0 --port 0", "--api-key"),
         ("model", "Missing command"),
     ],
 )
@@ -64,6 +73,13 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert run(arguments.split()) == 2
     line = one_line(capsys)
     assert message.casefold() in line.casefold() and line.endswith("(see warmline --help)\n")
+
+
+@pytest.mark.parametrize("instruction", ["", " \n"])
+def test_an_edit_needs_an_instruction(capsys: pytest.CaptureFixture[str], instruction: str) -> None:
+    """Of more than white space."""
+    assert run(["edit", "app.py", "--lines", "7:8", instruction]) == 2
+    assert "INSTRUCTION: say what to do (see" in one_line(capsys)
 
 
 def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +94,6 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("edit missing.py x --lines 1:1", "can't read missing.py: No such file"),
         ("edit {file} x --lines 2:9", "has lines 1 to 3; there is no line 9 (invalid_range)"),
-        ("edit {file} x --lines 3:2", "the lines 3:2 are reversed; the first comes first, as in 2:3 (invalid_range)"),
         ("complete {file}:99:1", "has lines 1 to 3; there is no line 99 (invalid_range)"),
         ("complete {file}:1:9", "has 3 characters; the column can be 1 to 4, not 9"),
         ("complete {file}:1:1", "nothing listens there. Start the service with `warmline serve`"),
@@ -87,7 +102,6 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         ("model fetch bogus", "no model named bogus: known are smollm2-135m"),
         ("serve --model missing.gguf --port 0", "no model at missing.gguf"),
         ("serve --adapter missing.safetensors --model {file} --port 0", "no adapter at missing.safetensors"),
-        ("serve --host 0.0.0.0 --model {file} --port 0", "--api-key"),
         ("bench engine --json missing/figures.json", "there is no folder"),
         ("serve --kv-memory 900TiB --model {file} --port 0", "--kv-memory 921,600.0 GiB is more than all the memory"),
         ("bench engine --kv-memory 900TiB --model {file}", "--kv-memory 921,600.0 GiB is more than all the memory"),

@@ -483,6 +483,30 @@ async def test_a_reader_that_reads_no_more_is_cut_off(serve, dial, engine, until
     wire.connection.transport.abort()
 
 
+async def test_nothing_is_handled_after_a_fault(serve, dial, until, monkeypatch):
+    """What came in the same read stays unread; the connection ends with 1011, and once."""
+    server = await serve()
+    wire = await dial(server)
+    await wire.send(Ping(9))
+    await wire.until(Pong)
+    handled = []
+
+    def handle(_: Session, message: object, *times: int) -> None:
+        handled.append(message)
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(Session, "handle", handle)
+    frames = b"".join(
+        struct.pack(">BB", 0x82, 0x80 | len(data)) + bytes(4) + data
+        for data in (wire.codec.encode(Ping(number)) for number in range(3))
+    )
+    wire.connection.transport.write(frames)
+    code, _ = await wire.closed()
+    assert code == 1011
+    assert handled == [Ping(0)]
+    await until(lambda: not server._connections)
+
+
 async def test_a_server_closes_though_a_client_reads_nothing(serve, dial, engine, until):
     """A full socket is cut when the close timeout is over."""
     engine.default = ["x" * 1000] * 300
@@ -708,6 +732,42 @@ async def test_messages_are_handled_in_order_however_the_network_cuts_them(serve
         if choice.random() < 0.5:
             await asyncio.sleep(0)
     assert [(await client.until(Pong)).sent for _ in numbers] == numbers
+
+
+async def test_what_looks_like_a_message_within_another_is_none(serve, dial, until, monkeypatch):
+    """The network cut a message right there, and the next one came with its rest."""
+    reads = []
+    data_received = GatewaySocket.data_received
+
+    def note(ws: GatewaySocket, data: bytes) -> None:
+        reads.append(data)
+        data_received(ws, data)
+
+    client = await dial(await serve())
+    monkeypatch.setattr(GatewaySocket, "data_received", note)
+    encode = client.codec.encode
+    inner, behind = (Frame(Opcode.BINARY, encode(Ping(number))).serialize(mask=True) for number in (1, 2))
+    payload = b"\xc1" + inner  # which is no message
+    begin = framed(payload, text=False)[: -len(payload)]
+    outer = bytes((begin[0], begin[1] | 0x80)) + bytes(4) + payload  # masked with zeros
+    chunks = [outer[: -len(inner)], inner + behind]
+    for chunk in chunks:
+        client.connection.transport.write(chunk)
+        await until(lambda chunk=chunk: chunk in reads)
+    assert reads == chunks
+    assert (await client.receive()).code == ErrorCode.MALFORMED_MESSAGE
+    assert (await client.receive()).sent == 2
+
+
+async def test_a_client_that_masks_nothing_is_closed(serve, dial, monkeypatch):
+    """As RFC 6455 demands (section 5.1), with 1002; its frame is not read, though a message could be seen in it."""
+    handled = []
+    client = await dial(await serve())
+    monkeypatch.setattr(Session, "handle", lambda session, message, *times: handled.append(message))
+    message = client.codec.encode(Ping(1))
+    client.connection.transport.write(bytes((0x82, len(message))) + bytes(4) + message)  # as masked with zeros
+    assert (await client.closed())[0] == 1002
+    assert handled == []
 
 
 async def test_a_bad_message_between_good_ones_is_answered_in_its_turn(serve, dial):

@@ -100,6 +100,13 @@ def test_other_frames_are_left_to_the_library(opcode, fin, size):
     assert read_unmasked(library(b"masked", True)) is None
 
 
+@pytest.mark.parametrize("size", [0, 5, 125, 126, 127, 65535, 65536])
+def test_a_client_that_masks_nothing_is_left_to_the_library(size):
+    """Also with more behind its frame, where a key would be found if one were looked for."""
+    assert find_message(library(bytes(size), mask=False) * 2 + bytes(KEY_BYTES), 0, masked=True) is None
+    assert find_message(library(bytes(size), mask=True), 0, masked=False) is None
+
+
 def test_reserved_bits_are_left_to_the_library():
     """No extension is agreed on that would give them a meaning."""
     for bit in (0x10, 0x20, 0x40):

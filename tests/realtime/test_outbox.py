@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from warmline.realtime.protocol import (
     Delta,
     Done,
     Error,
+    Logprob,
     Nack,
     Ops,
     Pong,
@@ -52,6 +54,24 @@ def test_scored_deltas_stay_as_they_are():
         outbox.add(message)
     assert outbox.size >= sum(len(server_codec(MSGPACK).encode(message)) for message in messages)
     assert outbox.take() == messages
+
+
+def test_scored_deltas_count_for_what_they_take():
+    """Twenty log probabilities a token, each with its text, are much more in memory than on the wire."""
+    outbox = Outbox()
+
+    def delta(number: int) -> ScoredDelta:
+        top = [Logprob(1000 + place, f"text {number} {place}", -1.5 - place) for place in range(20)]
+        return ScoredDelta(1, "a", [TokenLogprob(1000, f"text {number}", -0.5 - number, top)])
+
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            outbox.add(delta(number))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / 1.5 < outbox.size < taken * 1.5
 
 
 def test_nothing_merges_across_a_steered_edit():

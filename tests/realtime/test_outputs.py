@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime.outputs import CompletionOutput, EditOutput
+from warmline.realtime.outputs import CompletionOutput, EditOutput, LineEnds
 from warmline.realtime.prompts import PromptPlan
 from warmline.realtime.protocol import Delta
 from warmline.realtime.steering import divide
@@ -94,16 +94,34 @@ def test_an_empty_range_gets_the_documents_line_ends(run):
 
 def test_completions_get_the_documents_line_ends():
     """What is inserted into a CR LF document has its line ends."""
-    output = CompletionOutput(3, "\r\n")
+    output = CompletionOutput(3, LineEnds("\r\n"))
     assert output.feed("a\nb") == Delta(3, "a\r\nb")
     assert output.finish(completed=True) is None
-    assert CompletionOutput(3, "\n").feed("a\nb") == Delta(3, "a\nb")
+    assert CompletionOutput(3, LineEnds("\n")).feed("a\nb") == Delta(3, "a\nb")
+
+
+@given(st.text(st.sampled_from("a\r\n"), max_size=12), st.data())
+def test_line_ends_are_converted_once_however_the_text_is_cut(said, data):
+    """A model that says CR LF itself means one line end, also if the two come in different pieces."""
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=5)))
+    pieces = [said[a:b] for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True)]
+    ends, kept = LineEnds("\r\n"), LineEnds("\n")
+    assert "".join(map(ends.convert, pieces)) == said.replace("\r\n", "\n").replace("\n", "\r\n")
+    assert "".join(map(kept.convert, pieces)) == said
+
+
+@pytest.mark.parametrize("pieces", [["a\r\nb"], ["a\r", "\nb"], ["a", "\r", "", "\n", "b"], ["a\nb"]])
+def test_a_line_end_that_the_model_says_in_full_stays_one(pieces):
+    """In one event or in several."""
+    output = CompletionOutput(3, LineEnds("\r\n"))
+    deltas = [output.feed(piece) for piece in pieces]
+    assert "".join(delta.text for delta in deltas if delta is not None) == "a\r\nb"
 
 
 def test_a_completion_can_begin_with_what_was_generated_before():
     """That is its first text, as it is."""
-    assert CompletionOutput(3, "\r\n", "a\r\nb").begin() == Delta(3, "a\r\nb")
-    assert CompletionOutput(3, "\n").begin() is None
+    assert CompletionOutput(3, LineEnds("\r\n"), "a\r\nb").begin() == Delta(3, "a\r\nb")
+    assert CompletionOutput(3, LineEnds("\n")).begin() is None
 
 
 @pytest.mark.parametrize(

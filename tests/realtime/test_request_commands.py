@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import subprocess
@@ -87,7 +88,7 @@ async def test_a_completion_on_a_terminal_shows_where_the_time_went(service, eng
     await complete(service, file, 1, 1, {})
     assert screen.getvalue() == "a\u241b[31mb\n"
     err = capsys.readouterr().err
-    for hop in ("client.queue", "engine.prefill", "net.down", "end to end", "stop: 1 tokens"):
+    for hop in ("client.queue", "engine.prefill", "net.down", "end to end", "stop: 1 token in "):
         assert hop in err
 
 
@@ -165,9 +166,21 @@ async def test_the_times_are_summed_up(service, engine, file, capsys) -> None:
     await complete(service, file, 1, 4, {}, timing=True)
     err = capsys.readouterr().err
     assert re.search(
-        r"stop: 3 tokens in [\d.]+ ms \([\d,]+ tokens/s\), the first after [\d.]+ ms, then [\d.]+ ms each\n", err
+        r"stop: 3 tokens in [\d.]+ ms \([\d,]+ tokens/s\), the first text after [\d.]+ ms; "
+        r"[\d.]+ ms for each token after the first\n",
+        err,
     )
     assert re.search(r"network [\d,]+ us, told apart by the server's clock, which is [+-][\d,]+ us from", err)
+
+
+async def test_the_times_of_an_edit_are_of_its_operations(service, engine, file, capsys) -> None:
+    """Whose first may come with its last token; what a token took is another figure."""
+    engine.scripts.append(["zw", "ei"])
+    await edit(service, file, 2, 2, "in German", False, {})
+    err = capsys.readouterr().err
+    assert re.search(
+        r"stop: 2 tokens in .*, the first operation after [\d.]+ ms; [\d.]+ ms for each token after the first\n", err
+    )
 
 
 @pytest.mark.parametrize("on_terminal", [False, True])
@@ -212,7 +225,7 @@ async def test_an_edit_that_was_cut_is_not_written(service, engine, file) -> Non
     """Half an edit never reaches the file."""
     engine.reason = "length"
     engine.scripts.append(["zwei"])
-    with pytest.raises(EditCut, match=r"cut off after 1 tokens \(--max-tokens N .*app\.py was not written"):
+    with pytest.raises(EditCut, match=r"cut off after 1 token \(--max-tokens N .*app\.py was not written"):
         await edit(service, file, 2, 2, "in German", True, {})
     assert file.read_bytes() == OLD.encode()
 
@@ -226,6 +239,20 @@ async def test_an_edit_that_was_cut_fails_without_write_too(service, engine, fil
         terminal()
     with pytest.raises(EditCut, match=r"cut off after 2 tokens .*; the rest of the range is as it was$"):
         await edit(service, file, 1, 2, "in German", False, {})
+
+
+async def test_a_service_that_stops_is_said_to_have_stopped(serve, engine, file, capsys) -> None:
+    """Nobody cancelled: what to do is to start it, and to ask again."""
+    server = await serve()
+    engine.paused = True
+    asked = asyncio.create_task(edit(Service(server.url, None), file, 2, 2, "in German", True, {}))
+    while not engine.requests:
+        await asyncio.sleep(0.001)
+    await server.close()
+    with pytest.raises(EditCut, match=r"the service stopped or was restarted; .*`warmline serve`.*ask again") as cut:
+        await asked
+    assert "cancel" not in str(cut.value)
+    assert file.read_bytes() == OLD.encode()
 
 
 async def test_an_engine_that_fails_is_an_error(service, engine, file) -> None:

@@ -74,6 +74,51 @@ def test_a_window_moves_far_and_seldom():
     assert len(moves) <= 2 * (len(text) - 10_000) / 1000
 
 
+ALIKE = {
+    "SQL inserts": "INSERT INTO customers (identifier, first_name, last_name, city, zip) VALUES ({}, {}, {});\n",
+    "rows of JSON": '    {{"type": "Feature", "geometry": {{"type": "Point", "coordinates": [{}, {}]}}, "id": {}}}\n',
+    "objects over several lines": (
+        '  {{\n    "type": "Feature",\n    "geometry": {{\n      "type": "Point",\n      "coordinates": [\n'
+        "        {},\n        {},\n        {}\n      ]\n    }}\n  }},\n"
+    ),
+    "registrations": 'application.router.register_request_handler(method="GET", version={}, path="/{}", run=on_{})\n',
+}
+
+
+def alike(form: str, chars: int) -> str:
+    """At least so many characters of rows that differ in their numbers alone."""
+    return "".join(form.format(row, row * 7919 % 10007, row * 31 % 997) for row in range(-(-chars // len(form)) + 50))
+
+
+@pytest.mark.parametrize("room", [2000, 16_000])
+@pytest.mark.parametrize("kind", ALIKE)
+def test_a_window_moves_seldom_where_lines_begin_alike(kind, room):
+    """As often as among lines that differ early, and not with each that it leaves behind."""
+    text = alike(ALIKE[kind], 55_000)
+    starts = [window_start(text, end, room) for end in range(25_000, 50_000, 2)]
+    moves = sum(before != after for before, after in itertools.pairwise(starts))
+    assert moves <= 3 * 25_000 / min(room // 2, 8192)
+
+
+@given(st.integers(0, 600), st.sampled_from(["abcdefgh ", "x = ", "漢字", "    - "]), st.integers(0, 10_000))
+def test_a_window_moves_seldom_however_much_lines_share(shared, word, first):
+    """It goes by what follows, as far as it takes to tell them apart."""
+    beginning = "v" + (word * shared)[:shared]
+    text = "".join(
+        f"{beginning}{row * 7919 % 100_003:06d}\n" for row in range(first, first + 60_000 // (shared + 8) + 1)
+    )
+    starts = [window_start(text, end, 16_000) for end in range(20_000, 50_000, 100)]
+    moves = sum(before != after for before, after in itertools.pairwise(starts))
+    assert moves <= 25  # 7.5 on average; were the first of equals taken, 49 or more
+
+
+@given(st.text("ab\n", max_size=200), st.text("ab\n", max_size=200), st.integers(1, 400))
+def test_what_is_after_a_window_does_not_move_it(one, other, chars):
+    """Nor is it chosen by what will be typed there."""
+    text = alike(ALIKE["SQL inserts"], 4000) + "\n" * 200
+    assert window_start(text + one, len(text), chars) == window_start(text + other, len(text), chars)
+
+
 @given(st.text("ab\n", max_size=300))
 def test_changes_above_a_window_do_not_move_it(added):
     """It begins with the same line, wherever that is now."""

@@ -13,7 +13,7 @@ from .measure import Plan
 from .peers.warmline_peer import WarmlinePeer
 from .proxy import Proxy
 
-DELAY_US: Final = 2000
+DELAY_US: Final = 2700
 SHOWS_IN: Final = {
     "prompt": ("session.prompt",),
     "ipc": ("ipc.in",),

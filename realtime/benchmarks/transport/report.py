@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from ..judging import TOO_SHORT
 from .ratios import FASTER_TARGETS, TARGETS
 
 _COLUMNS: Final = {
@@ -18,7 +19,6 @@ _COLUMNS: Final = {
 }
 _CLOSE: Final = 0.05
 """How far the change of a hop may be from the delay that was put into it."""
-_TOO_SHORT: Final = "too short to judge"
 _ROUNDS: Final = 5
 """Fewer rounds say nothing about a target: one disturbance decides their median."""
 
@@ -69,7 +69,7 @@ def _print_ratios(
             f"{ratio:.2f}",
             f"{low:.2f} to {high:.2f}",
             f"{target:.2f}",
-            ("met" if ratio <= target else "missed") if _is_long(report) else _TOO_SHORT,
+            ("met" if ratio <= target else "missed") if _is_long(report) else TOO_SHORT,
             "" if overhead is None else f"{overhead:.2f}",
         )
     console.print(table)
@@ -84,6 +84,6 @@ def _print_hops(hops: dict[str, Any], is_long: bool, console: Console) -> None:
             change["delay"],
             f"{change['own']:+.0f}",
             f"{change['others']:+.0f}",
-            f"{'within' if close else 'not within'} {_CLOSE:.0%}" if is_long else _TOO_SHORT,
+            f"{'within' if close else 'not within'} {_CLOSE:.0%}" if is_long else TOO_SHORT,
         )
     console.print(table)

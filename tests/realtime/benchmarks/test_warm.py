@@ -40,7 +40,7 @@ def test_fresh_texts_have_their_length_and_begin_differently():
     fresh = FreshText(SOURCES)
     texts = [fresh(3000) for _ in range(10)]
     assert {len(text) for text in texts} == {3000}
-    assert len({text[:20] for text in texts}) == 10
+    assert len({text[:12] for text in texts}) == 10
     lines = [text.splitlines() for text in texts]
     for first in range(0, 50, 7):
         assert len({"".join(line[first : first + 9]) for line in lines}) == 10
@@ -57,7 +57,7 @@ def test_what_is_typed_are_the_files_own_keys():
     ]
     for typing in found:
         whole = typing.text[: typing.index] + typing.keys + typing.text[typing.index :]
-        own = [line for line in whole.splitlines(keepends=True) if not re.fullmatch("# [0-9a-f]{32}\n", line)]
+        own = [line for line in whole.splitlines(keepends=True) if not re.fullmatch("# [0-9a-f]{10}\n", line)]
         assert "".join(own) + "\n" in {source.text for source in SOURCES}
         assert len(typing.keys) == 20
         assert (typing.where == "end") == (typing.index == len(typing.text))
@@ -95,6 +95,7 @@ def test_no_figures_of_no_requests(capsys: pytest.CaptureFixture[str]):
         {
             "machine": {"processor": "p", "cores": 2, "python": "3", "warmline": "0"},
             "service": {"model": "m", "server": "s"},
+            "rounds": 7,
             "block_size": 16,
             "key_seconds": 0.08,
             "requests": [],
@@ -104,6 +105,29 @@ def test_no_figures_of_no_requests(capsys: pytest.CaptureFixture[str]):
         }
     )
     assert "0/0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("rounds", "shown"), [(2, "too short to judge"), (3, "20.0x")])
+def test_a_ratio_of_few_rounds_is_not_shown(capsys: pytest.CaptureFixture[str], rounds: int, shown: str):
+    """The times are."""
+    sample = Sample(ttft=3000, prefill=1000, prompt=100, ready=96, warmed=96, reason="length")
+    row = {"kind": "complete", "size": 500, "others": True, "state": "warm", **figures([sample])}
+    print_report(
+        {
+            "machine": {"processor": "p", "cores": 2, "python": "3", "warmline": "0"},
+            "service": {"model": "m", "server": "s"},
+            "rounds": rounds,
+            "block_size": 16,
+            "key_seconds": 0.08,
+            "requests": [row],
+            "cancels": [],
+            "typing": [],
+            "ratios": {"complete_500_beside_others": 20.0},
+        }
+    )
+    out = capsys.readouterr().out
+    assert shown in out and "3.0 (3.0 to 3.0)" in out
+    assert ("20.0x" in out) == (rounds >= 3)
 
 
 def test_the_figures_of_cancels():

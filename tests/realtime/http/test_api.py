@@ -139,8 +139,38 @@ async def test_a_prompt_may_be_tokens(serve_http, openai_client, engine):
     await client.completions.create(model="scripted", prompt=[5, 6, 7])
     await client.completions.create(model="scripted", prompt=[[8, 9]])
     assert [unpack_tokens(request.prompt) for request in engine.requests] == [[5, 6, 7], [8, 9]]
-    with pytest.raises(openai.BadRequestError, match="vocabulary"):
-        await client.completions.create(model="scripted", prompt=[2**31])
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "token"),
+    [
+        ({"prompt": [5, 100, 6]}, "prompt", 100),
+        ({"prompt": [5, -1]}, "prompt", -1),
+        ({"prompt": [[2**62]]}, "prompt", 2**62),
+        ({"prompt": "x", "logit_bias": {"99": 1, "100": 1}}, "logit_bias", 100),
+    ],
+)
+async def test_a_token_outside_the_vocabulary_is_named(serve_http, openai_client, engine, fields, param, token):
+    """And the field that has it; the engine isn't asked."""
+    engine.model = msgspec.structs.replace(engine.model, vocabulary=100)
+    client = openai_client(await serve_http())
+    with pytest.raises(openai.BadRequestError, match=f"token {token} is outside the vocabulary.* 99") as refusal:
+        await client.completions.create(model="scripted", **fields)
+    assert (refusal.value.code, refusal.value.param) == ("invalid_parameter", param)
+    assert engine.requests == []
+    await client.completions.create(model="scripted", prompt=[0, 99], logit_bias={"99": 1})
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+@pytest.mark.parametrize("said", [{}, {"content": None}])
+async def test_a_message_without_content_is_refused(serve_http, openai_client, engine, role, said):
+    """An empty one says nothing, and may."""
+    client = openai_client(await serve_http())
+    with pytest.raises(openai.BadRequestError, match=r"messages\[1\]\.content is missing") as refusal:
+        await client.chat.completions.create(model="scripted", messages=[*HELLO, {"role": role, **said}])
+    assert (refusal.value.code, refusal.value.param) == ("invalid_message", "messages[1].content")
+    assert engine.requests == []
+    await client.chat.completions.create(model="scripted", messages=[*HELLO, {"role": role, "content": ""}])
 
 
 async def test_a_suffix_needs_a_model_that_can_fill_in(serve_http, openai_client):

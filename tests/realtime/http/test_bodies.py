@@ -60,11 +60,19 @@ def test_one_prompt_of_text_or_tokens(prompt, meant):
     assert completion(prompt=prompt).text_or_tokens() == meant
 
 
-@pytest.mark.parametrize("prompt", [["a", "b"], [[1], [2]], ["a", 1], []])
+@pytest.mark.parametrize("prompt", [["a", "b"], [[1], [2]], ["a", 1]])
 def test_several_prompts_are_refused(prompt):
     """Each is a request of its own."""
     with pytest.raises(Problem, match="one prompt"):
         completion(prompt=prompt).text_or_tokens()
+
+
+@pytest.mark.parametrize("prompt", [[], [[]]])
+def test_a_prompt_of_nothing_is_empty(prompt):
+    """Which is another mistake than several."""
+    with pytest.raises(Problem, match="the prompt is empty") as problem:
+        completion(prompt=prompt).text_or_tokens()
+    assert problem.value.param == "prompt"
 
 
 def test_a_prediction_is_text_or_parts():
@@ -93,7 +101,9 @@ def test_penalties_and_bias_are_taken_as_in_openais_api():
         {"presence_penalty": 2.5},
         {"frequency_penalty": "x"},
         {"logit_bias": {"a": 1}},
+        {"logit_bias": {"-1": 1}},
         {"logit_bias": {"1": 101}},
+        {"logit_bias": {"1": "x"}},
     ],
 )
 def test_penalties_and_bias_out_of_range_are_refused(fields):
@@ -101,7 +111,7 @@ def test_penalties_and_bias_out_of_range_are_refused(fields):
     (name,) = fields
     with pytest.raises(Problem, match=name) as problem:
         completion(**fields)
-    assert problem.value.code == "invalid_message"
+    assert (problem.value.code, problem.value.param) == ("invalid_message", name)
 
 
 @pytest.mark.parametrize(

@@ -119,10 +119,12 @@ class Gate:
 
     Attributes:
         threads: in which it tokenised, with the length of the text.
+        holds: a thread stands still at it.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self.threads: list[tuple[int, int]] = []
+        self.holds = False
         self._tokenizer = tokenizer
         self._home = threading.get_ident()
         self._open = threading.Event()
@@ -133,10 +135,15 @@ class Gate:
     def open(self) -> None:
         self._open.set()
 
+    def close(self) -> None:
+        self._open.clear()
+
     def encode(self, text: str) -> list[int]:
         self.threads.append((threading.get_ident(), len(text)))
         if threading.get_ident() != self._home:
+            self.holds = not self._open.is_set()
             self._open.wait(10)
+            self.holds = False
         return self._tokenizer.encode(text)
 
 

@@ -345,6 +345,53 @@ async def test_the_newest_goes_on_with_text_that_comes_while_it_waits(client):
     assert client.engine.cancelled == []
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["if x:", "\n  y", "\nz"],
+        ["if x:", "\r\n  y", "\r\nz"],
+        ["if x:\r", "\n  y\r", "\nz"],
+        ["if x:\r\n  y\r", "\nz"],
+    ],
+    ids=["LF", "CR LF", "cut within them", "cut after the takeover"],
+)
+async def test_text_that_comes_while_it_waits_is_in_the_documents_line_ends(client, pieces):
+    """What the person typed there is compared with it, line ends and all; none is doubled where the text is cut."""
+    text = LINES.replace("\n", "\r\n")
+    client.say(Open(URI, 2, "", text))
+    client.engine.paused = True
+    client.engine.scripts.append(pieces)
+    client.say(complete(1, version=2, position=len(text)), typed(2, len(text), "if x:\r\n "))
+    assert client.say(complete(2, version=3, position=len(text) + 8)) == []
+    client.engine.paused = False
+    await client.drained()
+    assert client.text_of(2) == " y\r\nz"
+    assert client.of(Accepted)[-1].continued == Continued(1, 2, 3)
+    assert len(client.engine.requests) == 1
+
+
+async def test_a_plan_that_is_made_meanwhile_starts_nothing_after_the_takeover(gated, gate):
+    """The text that it was for is shown already: a sequence for it would say it a second time."""
+    gated.engine.paused = True
+    gated.engine.scripts.append([" = 3"])
+    gated.say(complete(1, position=20_000))
+    gate.open()
+    await gated.until(lambda: len(gated.engine.requests) == 1)
+    gate.close()
+    pasted = "value = 2\n" * 600  # so that there is much to tokenise
+    gated.say(typed(1, 15_000, pasted), typed(2, 26_000, "v"), complete(2, version=3, position=26_001))
+    await gated.until(lambda: gate.holds)
+    gated.engine.emit(gated.engine.requests[0].id, "value")
+    assert gated.text_of(2) == "alue"
+    assert gated.of(Accepted)[-1].continued == Continued(1, 1, 3)
+    gate.open()
+    await gated.until(lambda: gated.session._requests._plans._worker is None)
+    assert len(gated.engine.requests) == 1
+    gated.engine.paused = False
+    await gated.drained()
+    assert gated.text_of(2) == "alue = 3"
+
+
 @pytest.mark.parametrize("reason", ["stop", "length"])
 async def test_the_newest_goes_on_with_text_that_comes_with_its_end(client, reason):
     """A short suggestion may come whole in one step; nobody has to compute it again."""
