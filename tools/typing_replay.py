@@ -50,7 +50,8 @@ ROWS_CHARS: Final = 2 * SMALLEST
 
 def rows(form: str) -> str:
     """So many characters of lines, or groups of them, that differ in their numbers."""
-    lines, size = [], 0
+    lines: list[str] = []
+    size = 0
     while size < ROWS_CHARS:
         number = len(lines)
         lines.append(
