@@ -155,14 +155,12 @@ class _Listener(WSListener):
             code, reason = int(cast(int, handshake.recv.code)) or 1005, handshake.recv.reason or ""
         self.inbox.end(code, reason)
         self._ending = asyncio.create_task(self._end(transport), name="warmline ending")
+        self._ending.add_done_callback(lambda _: self.ended.set())
 
     async def _end(self, transport: WSTransport) -> None:
         """Retrieve the error that ended the connection, or asyncio logs it: picows has logged it."""
-        try:
-            with contextlib.suppress(Exception):
-                await transport.wait_disconnected()
-        finally:
-            self.ended.set()
+        with contextlib.suppress(Exception):
+            await transport.wait_disconnected()
 
     def pause_writing(self) -> None:
         """`Transport.unsent` is asked instead."""

@@ -414,8 +414,11 @@ class Engine:
     def _let_go(self, sequence: Sequence, reason: FinishReason) -> None:
         """Let later requests of the same key draft from what a sequence said, and free what its drafters hold."""
         warmed = sequence.warm and sequence.computed_tokens > 0 and reason == "stop"
-        if warmed or (sequence.drafter is not None and reason != "error"):
-            self._texts.remember(sequence.request.salt, sequence.tokens)
+        if warmed or (sequence.request.speculation and reason != "error"):
+            try:
+                self._texts.remember(sequence.request.salt, sequence.tokens)
+            except Exception:  # drafts are never worth a request, nor its end
+                logger.exception("the text of sequence %d can't be drafted from", sequence.request.id)
         sequence.close_drafter()
 
     def _say(self, sequence: Sequence, text: str = "", finished: Finished | None = None) -> None:
@@ -468,6 +471,7 @@ def _check_sampling(params: SamplingParams) -> None:
         "repetition_penalty must be above 0 and finite": 0 < params.repetition_penalty < math.inf,
         "presence_penalty must be finite": math.isfinite(params.presence_penalty),
         "frequency_penalty must be finite": math.isfinite(params.frequency_penalty),
+        "logprobs must not be negative": params.logprobs is None or params.logprobs >= 0,
         "logit_bias must be finite": all(map(math.isfinite, params.logit_bias.values())),
     }
     for demand, met in demands.items():

@@ -8,7 +8,8 @@ The rule knows no language. A closer closes the innermost bracket of its kind th
 is given up; a quote closes one of its kind if there is one, and else opens; three in a row are a quote of their own.
 A backslash hides what follows it; ``"`` and ``'`` don't outlast their line. Brackets in strings and comments close
 nothing; but what looks like a string may be none (an apostrophe, a lifetime). So a text is read both ways, and has to
-close the tail in both: in doubt a suggestion starts afresh that could have gone on, and no closer is lost.
+close the tail in both: in doubt a suggestion starts afresh that could have gone on. (A string or comment that was
+begun before the place, and that the tail doesn't close, is not known to be one.)
 
 It is asked for each key and each piece of a text, so its cost is linear, and no more than `MAX_READ` is read.
 """
@@ -70,7 +71,7 @@ def _readings(typed: str, rest: str, wanted: Iterable[str]) -> Iterator[tuple[li
 def _read(typed: str, rest: str, *, opaque: bool, quotes: Collection[str] = _QUOTES) -> tuple[list[str], list[str]]:
     """The closers in ``rest`` of what ``typed`` had opened, and those of what is open still, innermost first.
 
-    With ``opaque``, what stands in a string or a comment that ``rest`` begins opens and closes nothing. Only
+    With ``opaque``, what ``rest`` says in a string, or in a comment that it begins, opens and closes nothing. Only
     ``quotes`` are taken for some.
     """
     opened: list[tuple[str, int]] = []  # the closer that is waited for, and where it was opened
@@ -79,9 +80,7 @@ def _read(typed: str, rest: str, *, opaque: bool, quotes: Collection[str] = _QUO
     comment = False
     for found in _MARK.finditer((typed[:MAX_READ] + rest[:MAX_READ])[:MAX_READ]):
         mark, at = found[0], found.start()
-        string = (
-            opened[-1][0] if opaque and opened and opened[-1][0] in _QUOTES and opened[-1][1] >= len(typed) else ""
-        )
+        string = opened[-1][0] if opaque and at >= len(typed) and opened and opened[-1][0] in _QUOTES else ""
         if mark == "\n":
             comment = False
             for quote in "\"'":
@@ -92,7 +91,8 @@ def _read(typed: str, rest: str, *, opaque: bool, quotes: Collection[str] = _QUO
             continue
         elif string:
             if mark.startswith(string):
-                opened.pop()
+                if opened.pop()[1] < len(typed):
+                    closed.append(string)
                 waiting[string] -= 1
         elif mark in _COMMENTS:
             comment = opaque and at >= len(typed)

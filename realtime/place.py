@@ -14,9 +14,6 @@ from .auto_closing import closes, may_close
 from .protocol import Applied, TextEdit
 from .text import string_index, utf16_length
 
-MAX_TYPED: Final = 4096
-"""Characters put at a place after which no suggestion is going on with them; a paste with many edits in it would
-cost the loop much."""
 MAX_TAIL: Final = 64
 """Characters that count as an editor's closers behind the cursor, at most."""
 
@@ -64,7 +61,9 @@ class PlaceTracker:
 
     """
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, offset: int, most: int | None = None) -> None:
+        """With more than ``most`` characters put there, the place is lost."""
+        self._most = most
         self.start = self.end = offset
         self.text = ""
         self.passed = ""
@@ -111,7 +110,7 @@ class PlaceTracker:
         for edit in edits:
             if edit.start <= self.end and not self.lost:
                 self._take(edit)
-                if len(self.text) > MAX_TYPED:
+                if self._most is not None and len(self.text) > self._most:
                     self.text, self.lost = "", True
 
     def _take(self, edit: TextEdit) -> None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from .place import PlaceTracker, Typed
 from .protocol import Complete, TextEdit
 from .text import utf16_length
+
+MAX_TYPED: Final = 4096
+"""Characters put at a place with which no suggestion goes on any more: each edit in a large paste would copy it."""
 
 
 class Suggestion:
@@ -31,7 +35,7 @@ class Suggestion:
     def __init__(self, message: Complete, before: Suggestion | None = None) -> None:
         """``before`` is what this one goes on with, as its `rest` said that it can."""
         self._message = message
-        self._place = PlaceTracker(message.position)
+        self._place = PlaceTracker(message.position, MAX_TYPED)
         self._awaited: tuple[Complete, Typed | None] | None = None
         self.replaces = 0
         if before is None:

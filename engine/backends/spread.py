@@ -3,13 +3,14 @@
 After a pause of some 50 ms Linux may wake OpenMP's threads all on one core, and leaves them there: each region of a
 pass is shorter than what its load balancer moves a thread for. The pass then takes two to three times as long, and
 it is the first one of a request that nobody computed anything before. So the threads are looked at early in such a
-pass, and if two are on one core, each is held on its own until the pass ends. Longer would be a trap: other processes
+pass, and of two on one core, one is held on another until the pass ends. Longer would be a trap: other processes
 that are bound to the same cores, in containers of one machine for instance, would compete while others are idle.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import random
 import threading
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Final
 
 import torch
+
+logger = logging.getLogger(__name__)
 
 _PAUSE_SECONDS: Final = 0.005
 """Threads that waited for less have stayed where they were."""
@@ -38,8 +41,8 @@ class ThreadSpread:
 
     def begin(self) -> None:
         """A pass begins in this thread."""
-        if self._master != threading.get_ident():  # each has a pool of its own
-            self._master = threading.get_ident()
+        if self._master != threading.get_native_id():  # each has a pool of its own
+            self._master = threading.get_native_id()
             self._threads = openmp_threads()
         self._looks = len(self._threads) > 1 and time.monotonic() - self._ended > _PAUSE_SECONDS
 
@@ -60,13 +63,13 @@ class ThreadSpread:
         try:
             allowed = {thread: os.sched_getaffinity(thread) for thread in self._threads}
             cores = {thread: _core_of(thread) for thread in self._threads}
-        except OSError:  # a thread has ended
-            self._threads = []
+        except OSError:  # a thread has ended: look for those there are, the next time
+            self._master = 0
             return
-        apart = placed_apart(cores, allowed)
-        if apart != cores:
-            self._held = allowed
-            for thread, core in apart.items():
+        # This thread comes first, so it stays where it is, unbound: threads that it starts would be bound as it is.
+        for thread, core in placed_apart(cores, allowed).items():
+            if core != cores[thread]:
+                self._held[thread] = allowed[thread]
                 _bind(thread, {core})
 
 
@@ -88,10 +91,23 @@ def placed_apart(cores: Mapping[int, int], allowed: Mapping[int, Iterable[int]])
 
 
 def openmp_threads() -> list[int]:
-    """The system's ids of the threads that torch's OpenMP runs this thread's regions in; none if that isn't known."""
+    """The system's ids of the threads that torch's OpenMP runs this thread's regions in, this one first.
+
+    None if that isn't known.
+    """
+    try:
+        found = _threads_of_a_region()
+    except Exception:  # whatever keeps a system from telling: no pass is to fail for it
+        logger.exception("OpenMP's threads can't be told; after a pause they may share a core")
+        return []
+    own = threading.get_native_id()
+    return [own, *sorted(found - {own})] if found else []
+
+
+def _threads_of_a_region() -> set[int]:
     bundled = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
     if not bundled or not hasattr(os, "sched_setaffinity"):
-        return []
+        return set()
     found: set[int] = set()
 
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -100,7 +116,7 @@ def openmp_threads() -> list[int]:
     library.GOMP_parallel.argtypes = [signature, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
     library.GOMP_parallel.restype = None
     library.GOMP_parallel(region, None, torch.get_num_threads(), 0)
-    return sorted(found)
+    return found
 
 
 def _core_of(thread: int) -> int:

@@ -94,8 +94,7 @@ class EditCursor(Drafter):
         for old, new in self._replaced:
             if token == old[0] and self._original[self._cursor : self._cursor + len(new)] == new:
                 self._replaced.remove((old, new))
-                self._replace_ahead(new, old)
-                return True
+                return self._replace_ahead(new, old)
         return False
 
     def _resync(self, token: int) -> None:
@@ -126,17 +125,20 @@ class EditCursor(Drafter):
         short = 0 < len(old) <= _REPLACED and 0 < len(new) <= _REPLACED
         if short and old != new and self._learnt < _LEARNT:
             self._learnt += 1
-            kept = [pair for pair in self._replaced if pair[1] != old]
-            self._replaced = [(old, new), *kept][:_REMEMBERED]
-            self._replace_ahead(old, new)
+            if self._replace_ahead(old, new):
+                kept = [pair for pair in self._replaced if pair[1] != old]
+                self._replaced = [(old, new), *kept][:_REMEMBERED]
 
-    def _replace_ahead(self, old: list[int], new: list[int]) -> None:
+    def _replace_ahead(self, old: list[int], new: list[int]) -> bool:
+        """Returns whether anything was replaced: it stands ahead, and doesn't make the text too long."""
         places = self._places.get(old[0], [])
         text, end = self._original[: self._cursor], self._cursor
         for place in places[bisect_left(places, end) :]:
             if place >= end and self._original[place : place + len(old)] == old:
                 text += self._original[end:place] + new
                 end = place + len(old)
-        if end > self._cursor and len(text) + len(self._original) - end <= self._longest:
+        replaces = end > self._cursor and len(text) + len(self._original) - end <= self._longest
+        if replaces:
             self._original = text + self._original[end:]
             self._index()
+        return replaces

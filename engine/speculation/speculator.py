@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -65,9 +66,10 @@ class Speculator(Drafter):
         return 0 if self._unasked else 1
 
     def close(self) -> None:
-        """Close all drafters."""
-        for drafter, _ in self._drafters:
-            drafter.close()
+        """Close all drafters, whatever one of them makes of it."""
+        with contextlib.ExitStack() as closing:
+            for drafter, _ in self._drafters:
+                closing.callback(drafter.close)
 
     def observe(self, emitted: list[int]) -> None:
         """Take the tokens that the last pass brought, in order."""

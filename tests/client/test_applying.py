@@ -239,6 +239,33 @@ async def test_a_completion_is_applied_while_it_runs(scripted) -> None:
         assert document.text == "[one two three]"
 
 
+async def test_a_long_completion_is_applied_piece_by_piece_and_again(scripted) -> None:
+    """Of any length; what is there already stays as it is."""
+    pieces = [f"{number:099d}\n" for number in range(60)]
+    step = asyncio.Event()
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.accept(Complete)
+        for piece in pieces:
+            await peer.send(Delta(1, piece))
+        await step.wait()
+        await peer.send(Done(request.request, "stop"))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "[]")
+        completion = session.complete(document, 1)
+        async for _ in completion:
+            await document.apply(completion)
+            if completion.text == "".join(pieces):
+                step.set()
+        result = await completion.result()
+        await document.apply(result)
+        await document.apply(result)
+        assert document.text == f"[{''.join(pieces)}]"
+
+
 @pytest.mark.parametrize(("start", "end", "text"), [(2, 2, "other"), (1, 2, ""), (0, 3, "x")])
 async def test_a_completion_that_no_longer_fits_is_a_conflict(scripted, start: int, end: int, text: str) -> None:
     """Something else was typed there, or what stood before it is gone."""

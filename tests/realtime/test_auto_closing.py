@@ -95,6 +95,21 @@ def test_a_closer_in_a_string_or_a_comment_closes_nothing(typed: str, rest: str,
     assert closes(typed, full, tail)
 
 
+@pytest.mark.parametrize(
+    ("typed", "rest", "tail"),
+    [
+        ('log("', "can't read\")", '")'),
+        ('log("', 'a // b # c `d`")', '")'),
+        ('"""', 'it\'s "so".\n"""', '"""'),
+        ("log('", "a \"b')", "')"),
+        ('f("', ':(", x)', '")'),
+    ],
+)
+def test_what_stands_in_a_string_that_is_being_typed_opens_nothing(typed: str, rest: str, tail: str) -> None:
+    """An apostrophe, for one."""
+    assert closes(typed, rest, tail)
+
+
 MARKS = st.text("ab()[]{}'\"`\\\n ", max_size=12)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime.place import MAX_TAIL, MAX_TYPED, PlaceTracker, Typed
+from warmline.realtime.place import MAX_TAIL, PlaceTracker, Typed
 from warmline.realtime.protocol import TextEdit
 from warmline.realtime.text import utf16_length
 from warmline.realtime.text_edits import apply_edits
@@ -55,12 +55,13 @@ def test_a_change_that_overlaps_it_loses_it(edit: TextEdit) -> None:
     assert not place.may_fit("abc")
 
 
-def test_more_than_any_suggestion_says_loses_it() -> None:
-    """A paste of megabytes is not copied for each of the edits in it."""
-    assert not placed(TextEdit(10, 10, "x" * MAX_TYPED)).lost
-    place = placed(TextEdit(10, 10, "x" * MAX_TYPED), TextEdit(12, 12, "y"))
-    assert place.lost
-    assert place.text == ""
+def test_more_than_is_to_be_kept_loses_it() -> None:
+    """A paste of megabytes is not copied for each of the edits in it; without a bound, it is."""
+    for most, lost in ((5, False), (4, True), (None, False)):
+        place = PlaceTracker(10, most)
+        place.changed([TextEdit(10, 10, "abcd"), TextEdit(12, 12, "x")])
+        assert place.lost == lost
+        assert place.text == ("" if lost else "abxcd")
 
 
 def test_a_cursor_divides_what_was_put_there() -> None:

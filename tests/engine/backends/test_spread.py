@@ -41,8 +41,18 @@ def test_the_threads_are_those_of_torch() -> None:
     """This one, and the same others each time."""
     threads = openmp_threads()
     assert len(threads) == torch.get_num_threads()
-    assert threading.get_native_id() in threads
+    assert threads[0] == threading.get_native_id()
     assert openmp_threads() == threads
+
+
+def test_what_keeps_them_from_being_told_fails_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that forbids to make code at run time, for one."""
+
+    def fail() -> set[int]:
+        raise MemoryError
+
+    monkeypatch.setattr(spread, "_threads_of_a_region", fail)
+    assert openmp_threads() == []
 
 
 @linux
@@ -56,9 +66,11 @@ def test_threads_on_one_core_are_held_apart_until_the_pass_ends(monkeypatch: pyt
     held = ThreadSpread()
     held.begin()
     held.under_way()
-    bound = [os.sched_getaffinity(thread) for thread in before]
-    assert all(len(cores) == 1 for cores in bound)
-    assert len(set.union(*bound)) == len(before)
+    bound = {thread: os.sched_getaffinity(thread) for thread in before}
+    own = threading.get_native_id()
+    assert bound.pop(own) == before[own]  # threads that it starts would be bound, too
+    assert all(len(cores) == 1 for cores in bound.values())
+    assert len(set.union({min(before[own])}, *bound.values())) == len(before)
     held.end()
     assert {thread: os.sched_getaffinity(thread) for thread in before} == before
     held.begin()  # at once
