@@ -3,7 +3,7 @@
 After a pause of some 50 ms Linux may wake OpenMP's threads all on one core, and leaves them there: each region of a
 pass is shorter than what its load balancer moves a thread for. The pass then takes two to three times as long, and
 it is the first one of a request that nobody computed anything before. So the threads are looked at early in such a
-pass, and of two on one core, one is held on another until the pass ends. Longer would be a trap: other processes
+pass, and if two are on one core, each is held on its own until the pass ends. Longer would be a trap: other processes
 that are bound to the same cores, in containers of one machine for instance, would compete while others are idle.
 """
 
@@ -38,6 +38,7 @@ class ThreadSpread:
         self._looks = False
         self._ended = 0.0
         self._held: dict[int, set[int]] = {}
+        self._known: set[int] = set()
 
     def begin(self) -> None:
         """A pass begins in this thread."""
@@ -54,9 +55,12 @@ class ThreadSpread:
 
     def end(self) -> None:
         """The pass has ended; also to be said of one that was given up."""
-        for thread, cores in self._held.items():
-            _bind(thread, cores)
-        self._held.clear()
+        if self._held:
+            for thread in _threads() - self._known:  # begun meanwhile, they are bound as this one is
+                _bind(thread, self._held[self._master])
+            for thread, cores in self._held.items():
+                _bind(thread, cores)
+            self._held = {}
         self._ended = time.monotonic()
 
     def _hold(self) -> None:
@@ -66,10 +70,10 @@ class ThreadSpread:
         except OSError:  # a thread has ended: look for those there are, the next time
             self._master = 0
             return
-        # This thread comes first, so it stays where it is, unbound: threads that it starts would be bound as it is.
-        for thread, core in placed_apart(cores, allowed).items():
-            if core != cores[thread]:
-                self._held[thread] = allowed[thread]
+        apart = placed_apart(cores, allowed)
+        if apart != cores:
+            self._held, self._known = allowed, _threads()
+            for thread, core in apart.items():  # all of them: one that is free to move joins another on its core
                 _bind(thread, {core})
 
 
@@ -117,6 +121,10 @@ def _threads_of_a_region() -> set[int]:
     library.GOMP_parallel.restype = None
     library.GOMP_parallel(region, None, torch.get_num_threads(), 0)
     return found
+
+
+def _threads() -> set[int]:
+    return {int(thread.name) for thread in Path("/proc/self/task").iterdir()}
 
 
 def _core_of(thread: int) -> int:

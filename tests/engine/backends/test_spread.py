@@ -66,12 +66,18 @@ def test_threads_on_one_core_are_held_apart_until_the_pass_ends(monkeypatch: pyt
     held = ThreadSpread()
     held.begin()
     held.under_way()
-    bound = {thread: os.sched_getaffinity(thread) for thread in before}
-    own = threading.get_native_id()
-    assert bound.pop(own) == before[own]  # threads that it starts would be bound, too
-    assert all(len(cores) == 1 for cores in bound.values())
-    assert len(set.union({min(before[own])}, *bound.values())) == len(before)
+    bound = [os.sched_getaffinity(thread) for thread in before]
+    assert all(len(cores) == 1 for cores in bound)
+    assert len(set.union(*bound)) == len(before)
+    started, go_on = threading.Event(), threading.Event()
+    other = threading.Thread(target=lambda: (started.set(), go_on.wait()))
+    other.start()
+    started.wait()
     held.end()
+    assert other.native_id is not None
+    assert os.sched_getaffinity(other.native_id) == before[threading.get_native_id()]  # not left bound
+    go_on.set()
+    other.join()
     assert {thread: os.sched_getaffinity(thread) for thread in before} == before
     held.begin()  # at once
     held.under_way()
