@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from warmline.client import connect
 from warmline.client.earlier import Earlier
@@ -117,10 +119,14 @@ def test_one_that_ended_is_remembered_for_who_may_still_go_on_with_it(typist: Ty
 
 
 async def test_parallel_completions_remember_none(scripted) -> None:
-    """They go on with no other. One that is not parallel may go on with them."""
+    """They go on with no other, and say so on the wire. One that is not parallel may go on with them."""
+    said = []
+    all_said = asyncio.Event()
 
     async def script(peer) -> None:
         await peer.greet()
+        said.extend([(await peer.next(Complete)).parallel for _ in range(IN_FLIGHT + 1)])
+        all_said.set()
         await peer.idle()
 
     async with scripted(script) as url, connect(url) as session:
@@ -128,5 +134,8 @@ async def test_parallel_completions_remember_none(scripted) -> None:
         parallel = [session.complete(document, 0, parallel=True) for _ in range(IN_FLIGHT)]
         assert all(completion._state.earlier is None for completion in parallel)
         assert entries(session.complete(document, 0)._state.earlier) == IN_FLIGHT
+        async with asyncio.timeout(5):
+            await all_said.wait()
+        assert said == [True] * IN_FLIGHT + [False]
         with pytest.raises(ServerMisbehaved):
             parallel[-1]._state.accepted(Continued(parallel[0]._state.request, 0, 0))
