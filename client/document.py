@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from warmline.realtime import Applied, RangeTracker, TextEdit, Warm, replace_lone_surrogates
+from warmline.realtime import Applied, RangeTracker, TextEdit, Warm, apply_edits, replace_lone_surrogates
 
 from .errors import Conflict, DocumentClosed
 from .mirror import DocumentMirror
-from .operations import apply_in_order
 from .results import CompletionResult, EditResult
 from .streams import Completion, EditStream
 
@@ -116,8 +115,8 @@ class Document:
         edits = tracker.edits(count)
         if len(edits) > MAX_EDITS:
             inside = [TextEdit(e.start - tracker.start, e.end - tracker.start, e.text) for e in edits]
-            edits = [TextEdit(tracker.start, tracker.end, apply_in_order(tracker.text, inside))]
-        text = apply_in_order(mirror.text, edits)
+            edits = [TextEdit(tracker.start, tracker.end, apply_edits(tracker.text, inside))]
+        text = apply_edits(mirror.text, edits)
         self._session.check_size(text)
         await self._session.send_change(mirror.commit(text, edits, Applied(tracker.request, count), check=check))
 
@@ -130,7 +129,7 @@ class Document:
             raise Conflict(f"something else was typed in {self.uri} than the completion says; ask again")
         if edit.text:
             edits = [edit]
-            text = apply_in_order(mirror.text, edits)
+            text = apply_edits(mirror.text, edits)
             self._session.check_size(text)
             await self._session.send_change(mirror.commit(text, edits))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warmline.realtime import Operation, TextEdit, utf16_length
+from warmline.realtime import Operation, utf16_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +106,3 @@ class RangeWalk:
             return Delete(start, text)
         self._written.append(text)
         return Keep(start, text)
-
-
-def apply_in_order(text: str, edits: Iterable[TextEdit]) -> str:
-    """A text with edits made that go from its start to its end, as `RangeTracker` gives them."""
-    spans: list[tuple[int, int, str]] = []  # of the text as it is
-    grown = 0
-    for edit in edits:
-        spans.append((edit.start - grown, edit.end - grown, edit.text))
-        grown += utf16_length(edit.text) - (edit.end - edit.start)
-    at = 0
-    if text.isascii():
-        pieces: list[str] = []
-        for start, end, new in spans:
-            pieces += [text[at:start], new]
-            at = end
-        return "".join([*pieces, text[at:]])
-    units = text.encode("utf-16-le")
-    parts: list[bytes] = []
-    for start, end, new in spans:
-        parts += [units[2 * at : 2 * start], new.encode("utf-16-le")]
-        at = end
-    return b"".join([*parts, units[2 * at :]]).decode("utf-16-le")

@@ -6,11 +6,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from os import urandom
 from typing import Any, Final
 
 import websockets.asyncio.client as websockets_client
-from warmline.realtime import KEY_BYTES, ends_upgrade, frame_header, frame_size, read_unmasked
+from warmline.realtime import FrameBounds, masked_frame, read_unmasked
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, native where it can be
@@ -133,33 +132,25 @@ class _Connection(ClientConnection):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.inbox = Inbox()
+        self._bounds = FrameBounds()
         self._queued = False
-        self._in_parser: int | None = None
-        """Bytes that the parser was given beyond the frames it made of them; None if that isn't known."""
+        self._direct = False  # the next read begins a frame, which needn't go the library's way
 
     def data_received(self, data: bytes) -> None:
-        if self._in_parser == 0 and not self._queued and (messages := read_unmasked(data)) is not None:
+        if self._direct and (messages := read_unmasked(data)) is not None:
             for message in messages:
                 self.inbox.take(message)
             return
-        if self._in_parser is not None:
-            self._in_parser += len(data)
-        upgrading = self.response is None
+        self._bounds.skip(data)
         super().data_received(data)
-        if upgrading and ends_upgrade(data):
-            self._in_parser = 0  # the response has no body, so nothing of a frame came with it
+        self._direct = self._bounds.between and not self._queued and self.protocol.state is State.OPEN
 
     def process_event(self, event: Event) -> None:
-        if isinstance(event, Frame):
-            if self._in_parser is not None:
-                self._in_parser -= frame_size(len(event.data), masked=False)
-            if event.opcode in DATA_OPCODES:
-                if event.fin and event.opcode is Opcode.BINARY and not self._queued:
-                    self.inbox.take(bytes(event.data))
-                    return
-                self._queued = True
-            elif event.opcode is Opcode.CLOSE:
-                self._in_parser = None  # what follows counts for nothing, as the library knows
+        if isinstance(event, Frame) and event.opcode in DATA_OPCODES:
+            if event.fin and event.opcode is Opcode.BINARY and not self._queued:
+                self.inbox.take(bytes(event.data))
+                return
+            self._queued = True
         super().process_event(event)
 
     def write(self, message: bytes, text: bool) -> None:
@@ -168,8 +159,7 @@ class _Connection(ClientConnection):
         No extension was agreed on and no message is sent in fragments, so the library has no say in it.
         """
         if self.protocol.state is State.OPEN:
-            key = urandom(KEY_BYTES)
-            self.transport.write(frame_header(len(message), text, masked=True) + key + apply_mask(message, key))
+            self.transport.write(masked_frame(message, text, apply_mask))
 
 
 class WebsocketsTransport(Transport):

@@ -1,6 +1,6 @@
 """The gateway. What the package offers to others is the wire: its messages, codecs and the text arithmetic of it."""
 
-from .framing import KEY_BYTES, ends_upgrade, frame_header, frame_size, read_unmasked
+from .framing import FrameBounds, masked_frame, read_unmasked
 from .merging import RangeTracker
 from .offset_index import OffsetIndex
 from .place import PlaceTracker
@@ -53,10 +53,10 @@ from .protocol import (
     server_codec,
 )
 from .text import content_hash, replace_lone_surrogates, string_index, utf16_length, utf16_offset
+from .text_edits import apply_edits
 
 __all__ = [
     "JSON",
-    "KEY_BYTES",
     "MAX_STREAMS",
     "MSGPACK",
     "SUBPROTOCOLS",
@@ -78,6 +78,7 @@ __all__ = [
     "EndChat",
     "Error",
     "ErrorCode",
+    "FrameBounds",
     "Hello",
     "Interrupt",
     "Logprob",
@@ -103,11 +104,10 @@ __all__ = [
     "TokenLogprob",
     "Warm",
     "Welcome",
+    "apply_edits",
     "client_codec",
     "content_hash",
-    "ends_upgrade",
-    "frame_header",
-    "frame_size",
+    "masked_frame",
     "read_unmasked",
     "replace_lone_surrogates",
     "server_codec",

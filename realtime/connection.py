@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import structlog
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
-from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, native where it can be
-    DATA_OPCODES,
-    Frame,
-    apply_mask,
-)
-from websockets.protocol import Event, State
 
 from .auth import Authenticator
 from .errors import Refused
-from .framing import KEY_BYTES, ends_upgrade, find_message, frame, frame_size
-from .limits import UNSENT_IN_KERNEL
+from .framing import frame
+from .gateway_socket import TURN_NS, GatewaySocket
 from .outbox import Outbox
 from .protocol import (
     Accepted,
@@ -43,131 +33,9 @@ logger = structlog.get_logger("warmline.connection")
 _POLICY_VIOLATION: Final = 1008
 _INTERNAL_ERROR: Final = 1011
 _MESSAGES_PER_TURN: Final = 64
-_TURN_NS: Final = 1_000_000
-"""How many messages of one client are handled, and for how long, before others get their turn."""
+"""How many messages of one client are taken from its queue before others get their turn."""
 _KEEP_SECONDS: Final = 0.002
 """How long `Accepted` may wait for a frame to leave with: a write each costs both ends more than its making."""
-_SEND_BUFFER: Final = 128 << 10
-"""Bytes not acknowledged yet that the kernel may keep, which a peer that vanished costs; Linux doubles it."""
-
-
-class GatewaySocket(ServerConnection):
-    """A WebSocket that notes when data arrived and tells when its write buffer fills and drains.
-
-    Attributes:
-        received: the clock (ns) when the newest data was read.
-        written: bytes of frames that were given to the transport.
-        congested: the write buffer is above its high-water mark.
-        on_congested: called when it has risen above the mark, and when data arrives while it is above.
-        on_drained: called when it has fallen below the low-water mark.
-        on_message: may take messages from within the socket's callback, for a turn, while none is queued; returns
-            whether it did. The queue and a task's turn would take as long as much of the request's way through here.
-        salt: the prefix-cache salt of the upgrade's credential; None if it had none.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.received = 0
-        self.written = 0
-        self.congested = False
-        self.on_congested: Callable[[], None] | None = None
-        self.on_drained: Callable[[], None] | None = None
-        self.on_message: Callable[[bytes], bool] | None = None
-        self.salt: str | None = None
-        self._queued = 0
-        self._partial = False
-        self._in_parser: int | None = None
-        """Bytes that the library's parser was given beyond the frames it made of them; None if that isn't known."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        sock = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-            if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
-
-    def data_received(self, data: bytes) -> None:
-        self.received = clock()
-        if self._in_parser == 0 and self._queued == 0 and not self._partial:
-            data = data[self._take_messages(data) :]
-        if data:
-            if self._in_parser is not None:
-                self._in_parser += len(data)
-            upgrading = self.request is None
-            super().data_received(data)
-            if upgrading and self.request is not None and ends_upgrade(data):
-                self._in_parser = 0
-        if self.congested and self.on_congested is not None:
-            self.on_congested()
-
-    def _take_messages(self, data: bytes) -> int:
-        """Hand over the messages that data begins with, for a turn; how many bytes they took."""
-        taken = 0
-        while self.on_message is not None and self.protocol.state is State.OPEN:
-            found = find_message(data, taken, masked=True)
-            if found is None:
-                break
-            begin, end = found
-            if not self.on_message(apply_mask(data[begin:end], data[begin - KEY_BYTES : begin])):
-                break
-            taken = end
-            if taken == len(data) or clock() - self.received >= _TURN_NS:
-                break
-        return taken
-
-    def process_event(self, event: Event) -> None:
-        """Called by the library for each frame that its parser made; messages go through the queue then."""
-        if isinstance(event, Frame):
-            if self._in_parser is not None:
-                self._in_parser -= frame_size(len(event.data), masked=True)
-            if event.opcode in DATA_OPCODES:
-                self._partial = not event.fin
-                self._queued += event.fin
-        super().process_event(event)
-
-    def took_from_queue(self) -> None:
-        """A queued message was handled."""
-        self._queued -= 1
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.congested = True
-        if self.on_congested is not None:
-            self.on_congested()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.congested = False
-        if self.on_drained is not None:
-            self.on_drained()
-
-    def write(self, frames: bytes) -> None:
-        """Write whole frames now; nothing once the connection closes.
-
-        The library's own ways to send take several times as long, and this is done for every token. Nothing is lost
-        by leaving them out: no extension is negotiated and no message is fragmented here.
-        """
-        if self.protocol.state is State.OPEN:
-            self.written += len(frames)
-            self.transport.write(frames)
-
-    @property
-    def taken(self) -> int:
-        """Bytes of frames that the kernel has taken, as it does when the peer reads; less the pongs that wait."""
-        return self.written - self.transport.get_write_buffer_size()
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Perform the closing handshake; cut the connection when the close timeout is over.
-
-        The library's timeout begins when the close frame is written, which a peer that doesn't read prevents.
-        """
-        assert self.close_timeout is not None
-        cut = self.loop.call_later(self.close_timeout, self.transport.abort)
-        try:
-            await super().close(code, reason)
-        finally:
-            cut.cancel()
 
 
 class Connection:
@@ -187,6 +55,7 @@ class Connection:
         self._keeping: asyncio.TimerHandle | None = None
         self._session: Session | None = None
         self._received = 0
+        self._taken = 0  # the clock when the message that is handled was taken from the queue
         self._errors_in_row = 0
         self._ended = False
         self._draining = False
@@ -214,11 +83,10 @@ class Connection:
             self._ws.on_message = self._take_at_once
             handled = busy = 0
             while (message := await self._read()) is not None:
-                parsed = clock()
-                session.handle(message, self._received, parsed)
+                session.handle(message, self._received, clock())
                 handled += 1
-                busy += clock() - parsed
-                if handled >= _MESSAGES_PER_TURN or busy >= _TURN_NS:
+                busy += clock() - self._taken
+                if handled >= _MESSAGES_PER_TURN or busy >= TURN_NS:
                     handled = busy = 0
                     await asyncio.sleep(0)  # reading what is buffered already doesn't yield by itself
         except ConnectionClosed:
@@ -308,6 +176,7 @@ class Connection:
             self._in_hand = False
             received = await self._ws.recv()
             self._in_hand = True
+            self._taken = clock()
             if self._ended:
                 return None
             self._received = self._ws.received

@@ -23,7 +23,8 @@ Replacement = tuple[int, int, int]
 class Document:
     """The mirror of one open document.
 
-    A change that is refused leaves it exactly as it was. Where the text has only characters of the basic plane
+    A change that is refused leaves it exactly as it was. Its edits may begin and end anywhere but inside a surrogate
+    pair, as they may replace line ends. Where the text has only characters of the basic plane
     (``length == len(text)``), UTF-16 offsets are string indices and nothing is converted.
 
     Attributes:
@@ -59,30 +60,39 @@ class Document:
         """The string index of a UTF-16 offset.
 
         Raises:
-            Refused: INVALID_RANGE, the offset is outside the text or inside a surrogate pair.
+            Refused: INVALID_RANGE, as of `range`.
 
         """
         return self.range(offset, offset)[0]
 
     def range(self, start: int, end: int) -> tuple[int, int]:
-        """The string indices of a UTF-16 range.
+        """The string indices of a UTF-16 range that a request may name.
+
+        A text that is put between the CR and the LF of a line end, or taken away there, would leave half of it.
 
         Raises:
-            Refused: INVALID_RANGE, the range is reversed, outside the text, or cuts a surrogate pair.
+            Refused: INVALID_RANGE, the range is reversed, outside the text, or cuts a surrogate pair or a line end.
 
         """
         check_range(start, end, self.length)
-        if self.length == len(self.text):
-            return start, end
-        if self._offsets is None:
-            self._offsets = OffsetIndex.of(self.text)
-        try:
-            return self._offsets.index(self.text, start), self._offsets.index(self.text, end)
-        except ValueError as error:
-            raise Refused(ErrorCode.INVALID_RANGE, str(error)) from None
+        first, last = start, end
+        if self.length != len(self.text):
+            if self._offsets is None:
+                self._offsets = OffsetIndex.of(self.text)
+            try:
+                first, last = self._offsets.index(self.text, start), self._offsets.index(self.text, end)
+            except ValueError as error:
+                raise Refused(ErrorCode.INVALID_RANGE, str(error)) from None
+        for offset, index in ((start, first), (end, last)):
+            if index > 0 and self.text.startswith("\r\n", index - 1):
+                raise Refused(
+                    ErrorCode.INVALID_RANGE,
+                    f"offset {offset} lies between the CR and the LF of a line end; take the one before it or behind",
+                )
+        return first, last
 
-    def change(self, change: Change, limits: Limits) -> None:
-        """Apply a change.
+    def change(self, change: Change, limits: Limits) -> Sequence[TextEdit]:
+        """Apply a change. Returns its edits, in the form in which those who follow a part of the text want them.
 
         Raises:
             Refused: STALE_VERSION, INVALID_RANGE, INVALID_PARAMETER (too many edits), DOCUMENT_TOO_LARGE or
@@ -102,12 +112,12 @@ class Document:
                 ErrorCode.INVALID_PARAMETER,
                 f"{len(change.edits)} edits in one change; with more than {limits.max_edits}, open the document anew",
             )
-        if len(change.edits) <= _FEW:
-            text, length, offsets, replacements = _apply_few(self.text, self.length, self._offsets, change.edits)
+        edits: Sequence[TextEdit] = change.edits
+        if len(edits) <= _FEW:
+            text, length, offsets, replacements = _apply_few(self.text, self.length, self._offsets, edits)
         else:
-            text, length, offsets, replacements = _apply_many(
-                self.text, self.length, self._offsets, change.edits, limits
-            )
+            edits = sequence = EditSequence(edits, self.length)
+            text, length, offsets, replacements = _apply_many(self.text, self.length, self._offsets, sequence, limits)
         _check_size(text, limits)
         if change.length is not None and change.length != length:
             raise Refused(
@@ -122,6 +132,7 @@ class Document:
         self.length = length
         self._offsets = offsets
         self.version = change.version
+        return edits
 
 
 def _apply_few(
@@ -149,24 +160,23 @@ def _apply_few(
 
 
 def _apply_many(
-    text: str, length: int, offsets: OffsetIndex | None, edits: Sequence[TextEdit], limits: Limits
+    text: str, length: int, offsets: OffsetIndex | None, sequence: EditSequence, limits: Limits
 ) -> tuple[str, int, OffsetIndex | None, list[Replacement]]:
     """Apply edits at once to the part of the text that they lie in, which then counts as replaced."""
-    sequence = EditSequence(edits, length)
-    if not sequence.one_way and len(edits) > limits.max_unordered_edits:
+    if not sequence.one_way and len(sequence) > limits.max_unordered_edits:
         raise Refused(
             ErrorCode.INVALID_PARAMETER,
-            f"{len(edits)} edits that go to and fro in one change; with more than {limits.max_unordered_edits}, "
+            f"{len(sequence)} edits that go to and fro in one change; with more than {limits.max_unordered_edits}, "
             "open the document anew",
         )
     start, end = sequence.start, sequence.end
     if length == len(text):
-        new, new_length = sequence.apply(text, length), length + grown(edits)
+        new, new_length = sequence.apply(text, length), length + grown(sequence)
         return new, new_length, None, [(start, end, end - start + len(new) - len(text))]
     offsets = offsets or OffsetIndex.of(text)
     (first, last), (origin, until) = offsets.blocks_around(start, end)
     new = "".join((text[:first], sequence.apply(text[first:last], until - origin, origin), text[last:]))
-    new_length = length + grown(edits)
+    new_length = length + grown(sequence)
     begin, finish = offsets.index(text, start), offsets.index(text, end)
     followed = None if new_length == len(new) else offsets.replaced(new, start, end, new_length)
     return new, new_length, followed, [(begin, finish, finish - begin + len(new) - len(text))]

@@ -6,6 +6,9 @@ frames that nearly all messages travel in; whatever else comes is left to it. No
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from os import urandom
 from typing import Final
 
 _FINAL_TEXT: Final = 0x81
@@ -18,6 +21,7 @@ _SHORT_HEADERS: Final = {
     for text, opcode in ((True, _FINAL_TEXT), (False, _FINAL_BINARY))
     for masked in (True, False)
 }
+_LONGEST_HEADER: Final = 14
 _END_OF_HEADERS: Final = b"\r\n\r\n"
 
 KEY_BYTES: Final = 4
@@ -27,10 +31,16 @@ KEY_BYTES: Final = 4
 def frame(payload: bytes, text: bool) -> bytes:
     """A server's whole frame, which is not masked."""
     size = len(payload)
-    return (_SHORT_HEADERS[text, False][size] if size < _SHORT else frame_header(size, text, masked=False)) + payload
+    return (_SHORT_HEADERS[text, False][size] if size < _SHORT else _header(size, text, masked=False)) + payload
 
 
-def frame_header(size: int, text: bool, masked: bool) -> bytes:
+def masked_frame(payload: bytes, text: bool, mask: Callable[[bytes, bytes], bytes]) -> bytes:
+    """A client's whole frame, whose payload ``mask(payload, key)`` masks with a key of its own."""
+    key = urandom(KEY_BYTES)
+    return _header(len(payload), text, masked=True) + key + mask(payload, key)
+
+
+def _header(size: int, text: bool, masked: bool) -> bytes:
     """What a frame with a payload of so many bytes begins with, without the key."""
     if size < _SHORT:
         return _SHORT_HEADERS[text, masked][size]
@@ -38,12 +48,6 @@ def frame_header(size: int, text: bool, masked: bool) -> bytes:
     if size < _MEDIUM:
         return bytes((opcode, mask | 126)) + size.to_bytes(2)
     return bytes((opcode, mask | 127)) + size.to_bytes(8)
-
-
-def frame_size(payload: int, masked: bool) -> int:
-    """The bytes of a frame with a payload of so many, its length written as short as can be."""
-    header = 2 if payload < _SHORT else 4 if payload < _MEDIUM else 10
-    return header + (KEY_BYTES if masked else 0) + payload
 
 
 def find_message(data: bytes, start: int, masked: bool) -> tuple[int, int] | None:
@@ -81,6 +85,62 @@ def read_unmasked(data: bytes) -> list[bytes] | None:
     return messages
 
 
-def ends_upgrade(data: bytes) -> bool:
-    """Whether a read that brings the end of an upgrade's headers brings no beginning of a frame."""
-    return data.endswith(_END_OF_HEADERS) and data.count(_END_OF_HEADERS) == 1
+class FrameBounds:
+    """Where frames end in what a peer sends, from its upgrade's headers on, however that is cut into reads.
+
+    Nothing is checked: what is no frame has to be noticed by whoever parses it.
+
+    Attributes:
+        between: all that was passed over ends with the headers or with a whole frame, so what comes next begins one.
+    """
+
+    __slots__ = ("_begun", "_left", "_upgrade", "between")
+
+    def __init__(self) -> None:
+        self.between = False
+        self._upgrade: bytes | None = b""  # the last bytes of the headers; None behind them
+        self._begun = b""  # a header that isn't whole yet
+        self._left = 0  # bytes of the payload to come
+
+    def skip(self, data: bytes, start: int = 0, most: int = sys.maxsize) -> int:
+        """Pass over what was read from ``start`` on, up to the end of so many frames; returns where that is."""
+        at = start if self._upgrade is None else self._skip_upgrade(data, start, self._upgrade)
+        size = len(data)
+        while at < size and most > 0:
+            if self._left == 0:
+                header = self._begun + data[at : at + _LONGEST_HEADER - len(self._begun)]
+                sizes = _read_header(header)
+                if sizes is None:
+                    self._begun, at = header, size
+                    break
+                width, self._left = sizes
+                at += width - len(self._begun)
+                self._begun = b""
+            taken = min(self._left, size - at)
+            at += taken
+            self._left -= taken
+            most -= self._left == 0
+        self.between = self._upgrade is None and self._left == 0 and not self._begun
+        return at
+
+    def _skip_upgrade(self, data: bytes, start: int, before: bytes) -> int:
+        headers = before + data[start:]
+        end = headers.find(_END_OF_HEADERS)
+        if end < 0:
+            self._upgrade = headers[1 - len(_END_OF_HEADERS) :]
+            return len(data)
+        self._upgrade = None
+        return start + end + len(_END_OF_HEADERS) - len(before)
+
+
+def _read_header(header: bytes) -> tuple[int, int] | None:
+    """The sizes of a frame's header, its key included, and of its payload; None if the header isn't whole."""
+    if len(header) < 2:
+        return None
+    size = header[1] & ~_MASKED
+    width = 4 if size == 126 else 10 if size == 127 else 2
+    if width > 2:
+        size = int.from_bytes(header[2:width])
+    if header[1] & _MASKED:
+        width += KEY_BYTES
+    return (width, size) if len(header) >= width else None

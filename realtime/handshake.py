@@ -12,7 +12,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from .auth import Authenticator, bearer_token, host_allowed, origin_allowed
-from .connection import GatewaySocket
+from .gateway_socket import GatewaySocket
 from .metrics import Metrics
 from .protocol import SUBPROTOCOLS
 

@@ -16,7 +16,7 @@ from typing import Final
 from .errors import Refused
 from .protocol import Applied, Operation, TextEdit
 from .text import utf16_length
-from .text_edits import apply_edits
+from .text_edits import EditSequence, Near, apply_edits, edits_near
 
 MAX_MARKS: Final = 64
 """A person who changes more places of what is not applied has changed all that lies between them."""
@@ -45,8 +45,9 @@ class RangeTracker:
     unit passes over them, and an operation that deletes or inserts *conflicts* with a mark that overlaps or touches
     it. A change before or after the range, or an insertion exactly at one of its ends, is outside.
 
-    An operation stands if neither it nor one before it conflicts. With the same changes and operations, however they
-    interleave, two trackers come to the same number, and to the same text.
+    A change of more places of the range than one looks at (see `edits_near`) is a conflict with all that is not
+    applied. An operation stands if neither it nor one before it conflicts. With the same changes and operations,
+    however they interleave, two trackers come to the same number, and to the same text.
 
     Args:
         request: the edit.
@@ -54,6 +55,8 @@ class RangeTracker:
         original: the text of the range.
         decides: this is the side that makes the operations. A change of the part that no operation has reached yet
             is a conflict there, since what comes was made without it. The other side learns of it by `finish`.
+            With a conflict the edit is over, and this side need follow the range no further: after a change of too
+            many places only ``standing`` is right.
 
     Attributes:
         request: the edit.
@@ -154,10 +157,17 @@ class RangeTracker:
         """
         if applied is not None and applied.request == self.request and self._take(edits, applied.operations):
             return True
-        for edit in edits:
+        near = edits_near(edits, self.start, self.end)
+        if near is None:
+            self._stop = self.applied
+            if self._decides:
+                return False
+            near = Near(0, edits)
+        for edit in near.edits:
             length = utf16_length(edit.text)
             self._insert(edit.start, edit.text, length)
             self._delete(edit.start + length, edit.end + length)
+        self.start += near.moved
         if len(self._unseen) > MAX_UNSEEN:
             self._catch_up()
         return False
@@ -178,7 +188,7 @@ class RangeTracker:
 
     def _catch_up(self) -> None:
         if self._unseen:
-            self._text, _ = apply_edits(self._text, utf16_length(self._text), self._unseen)
+            self._text = apply_edits(self._text, self._unseen)
             self._unseen.clear()
 
     # Our operations --------------------------------------------------------------------------------------------
@@ -198,14 +208,14 @@ class RangeTracker:
         return True
 
     def _same_effect(self, theirs: Sequence[TextEdit], ours: Sequence[TextEdit]) -> bool:
-        if any(edit.start < self.start for edit in theirs):
-            return False
-        inside = [TextEdit(edit.start - self.start, edit.end - self.start, edit.text) for edit in theirs]
         try:
-            result = apply_edits(self.text, self._size, inside)
-        except Refused:  # it reaches past the range
+            sequence = EditSequence.of(theirs)
+            if theirs and not self.start <= sequence.start <= sequence.end <= self.end:
+                return False
+            result = sequence.apply(self.text, self._size, self.start)
+        except Refused:
             return False
-        return result == apply_edits(self.text, self._size, ours)
+        return result == apply_edits(self.text, ours, self._size)
 
     def _walk(self, count: int) -> tuple[list[TextEdit], int, int]:
         """The edits that apply operations up to ``count``; then the units of the applied part and of the range."""

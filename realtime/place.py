@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from .auto_closing import closes, may_close
 from .protocol import Applied, TextEdit
 from .text import string_index, utf16_length
+from .text_edits import edits_near
 
 MAX_TAIL: Final = 64
 """Characters that count as an editor's closers behind the cursor, at most."""
@@ -50,7 +51,8 @@ class PlaceTracker:
 
     What is inserted exactly at the place belongs to it, and so does what is changed within that. A change that ends
     before the place shifts it, one that begins behind it leaves it. Any other leaves it `lost`: one that removes
-    what stood right before the place, or both of what belongs to it and of what doesn't.
+    what stood right before the place, or both of what belongs to it and of what doesn't; or one of more places there
+    than `edits_near` looks at.
 
     Attributes:
         start, end: where what was put at the place begins and ends in the current document.
@@ -107,11 +109,19 @@ class PlaceTracker:
 
     def changed(self, edits: Sequence[TextEdit], applied: Applied | None = None) -> None:
         """Take a change of the document: edits in order, each counted in the result of the one before."""
-        for edit in edits:
+        if self.lost:
+            return
+        near = edits_near(edits, self.start, self.end)
+        if near is None:
+            self.text, self.lost = "", True
+            return
+        for edit in near.edits:
             if edit.start <= self.end and not self.lost:
                 self._take(edit)
                 if self._most is not None and len(self.text) > self._most:
                     self.text, self.lost = "", True
+        self.start += near.moved
+        self.end += near.moved
 
     def _take(self, edit: TextEdit) -> None:
         grown = utf16_length(edit.text) - (edit.end - edit.start)

@@ -166,13 +166,13 @@ class Session:
 
     def _change(self, message: Change) -> None:
         document = self._document(message.document)
-        document.change(message, self._service.limits)
+        edits = document.change(message, self._service.limits)
         applied = message.applied
         # What has ended, or is about to, is followed no more: there the client is believed.
         believed = applied is not None and self._requests.knows(applied.request)
-        ours = self._requests.changed(message.document, message.edits, applied) or believed
+        ours = self._requests.changed(message.document, edits, applied) or believed
         if not ours:
-            self._warmer.changed(document, message.edits)
+            self._warmer.changed(document, edits)
         self._service.metrics.change_taken(ours)
 
     def _close(self, message: Close) -> None:

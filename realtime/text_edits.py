@@ -6,8 +6,11 @@ as it was, and one pass puts all of them in. Others are applied one by one, each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple, overload
 
 from .errors import Refused
 from .protocol import ErrorCode, TextEdit
@@ -16,12 +19,28 @@ from .text import utf16_length
 _BLOCK_BYTES: Final = 1 << 14
 """Of a text whose edits go to and fro: one costs the blocks it passes by, and moving the rest of its own."""
 
+MAX_NEAR: Final = 16
+"""Edits of one change that somebody who follows a part of the text looks at one by one."""
+
+_ANY_LENGTH: Final = sys.maxsize
 
 _Place = tuple[int, int, str]
 """The units [start, end) of a text as it was, and what replaces them."""
 
 
-class EditSequence:
+class Near(NamedTuple):
+    """Edits that have to do with a part of a text.
+
+    Attributes:
+        moved: by how many units the edits before the part move it. They aren't in ``edits``, nor counted there.
+        edits: in order, each counted in the result of the one before.
+    """
+
+    moved: int
+    edits: Sequence[TextEdit]
+
+
+class EditSequence(Sequence[TextEdit]):
     """Edits of a text of ``length`` units, found to lie within it.
 
     Attributes:
@@ -34,7 +53,7 @@ class EditSequence:
 
     """
 
-    __slots__ = ("_edits", "_places", "end", "one_way", "start")
+    __slots__ = ("_edits", "_ends", "_grown", "_places", "_starts", "end", "one_way", "start")
 
     def __init__(self, edits: Sequence[TextEdit], length: int) -> None:
         self._edits = edits
@@ -47,6 +66,49 @@ class EditSequence:
             self.start, self.end = places[0][0], places[-1][1]
         else:
             self.start, self.end = _extent(edits, length) if edits else (0, 0)
+        self._starts: list[int] | None = None  # of the places, and so on, once somebody looks for those near one
+        self._ends: list[int] = []
+        self._grown: list[int] = []  # by the first n places
+
+    @classmethod
+    def of(cls, edits: Sequence[TextEdit]) -> EditSequence:
+        """The sequence of edits, which may be one already; that they lie within a text is not found out otherwise."""
+        return edits if isinstance(edits, cls) else cls(edits, _ANY_LENGTH)
+
+    def __len__(self) -> int:
+        return len(self._edits)
+
+    def __iter__(self) -> Iterator[TextEdit]:
+        return iter(self._edits)
+
+    @overload
+    def __getitem__(self, index: int) -> TextEdit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TextEdit]: ...
+    def __getitem__(self, index: int | slice) -> TextEdit | Sequence[TextEdit]:
+        return self._edits[index]
+
+    def near(self, start: int, end: int) -> Near | None:
+        """As `edits_near`, without going through all edits."""
+        if not self.one_way:
+            if self.start <= end and self.end >= start:
+                return None
+            return Near(grown(self._edits) if self.end < start else 0, ())
+        if self._starts is None:
+            self._starts = [place[0] for place in self._places]
+            self._ends = [place[1] for place in self._places]
+            sizes = (utf16_length(text) - (end - start) for start, end, text in self._places)
+            self._grown = list(accumulate(sizes, initial=0))
+        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        if last - first > MAX_NEAR:
+            return None
+        before = self._grown[first]
+        moved = (growth - before for growth in self._grown[first:last])
+        edits = [
+            TextEdit(start + by, end + by, text)
+            for (start, end, text), by in zip(self._places[first:last], moved, strict=True)
+        ]
+        return Near(before, edits)
 
     def apply(self, text: str, length: int, origin: int = 0) -> str:
         """The new text of one that has so many units; or of the part from ``origin`` on that all edits lie in.
@@ -65,13 +127,14 @@ class EditSequence:
                 at = end - origin
             return "".join((*parts, text[at:]))
         content = text.encode("utf-16-le") + b"\0\0"  # there is a unit behind each edit, then
+        encoded = {new: new.encode("utf-16-le") for _, _, new in self._places}  # mostly a few texts in many places
         pieces: list[bytes] = []
         at = 0
         for number, (start, end, new) in enumerate(self._places):
             first, behind = 2 * (start - origin), 2 * (end - origin)
-            if 0xDC <= content[first + 1] <= 0xDF or 0xDC <= content[behind + 1] <= 0xDF:
+            if content[first + 1] & 0xFC == 0xDC or content[behind + 1] & 0xFC == 0xDC:
                 raise self._inside_pair(number, _is_second_half(content, first))
-            pieces += content[at:first], new.encode("utf-16-le")
+            pieces += content[at:first], encoded[new]
             at = behind
         return b"".join((*pieces, content[at:-2])).decode("utf-16-le")
 
@@ -81,16 +144,31 @@ class EditSequence:
         return _inside_pair(edit.start if at_start else edit.end, number)
 
 
-def apply_edits(text: str, length: int, edits: Sequence[TextEdit]) -> tuple[str, int]:
+def apply_edits(text: str, edits: Sequence[TextEdit], length: int | None = None) -> str:
     """Apply edits in order, each to the result of the one before.
 
-    ``length`` is the text's in UTF-16 units. Returns the new text and its length.
+    ``length`` is the text's in UTF-16 units, if that is known.
 
     Raises:
         Refused: INVALID_RANGE, naming the edit.
 
     """
-    return EditSequence(edits, length).apply(text, length), length + grown(edits)
+    if length is None:
+        length = utf16_length(text)
+    return EditSequence(edits, length).apply(text, length)
+
+
+def edits_near(edits: Sequence[TextEdit], start: int, end: int) -> Near | None:
+    """What edits of a text have to do with its units [start, end), for somebody who follows these.
+
+    Up to `MAX_NEAR` edits are all looked at. Of more, those that touch the units, as they were, count; where the
+    edits go to and fro, all of them do if what lies between the first and the last place that they touch does.
+
+    Returns None if more than `MAX_NEAR` count.
+    """
+    if len(edits) <= MAX_NEAR:
+        return Near(0, edits)
+    return EditSequence.of(edits).near(start, end)
 
 
 def grown(edits: Sequence[TextEdit]) -> int:

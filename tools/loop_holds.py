@@ -3,24 +3,74 @@
     python -m tools.loop_holds
 
 Milliseconds of the thread's own processor time, the least of several runs, so that other work on the machine doesn't
-count. The documents have a million characters.
+count. First single pieces of work, in documents of a million characters; then single messages to a session in which
+many requests run; then what a client writes at once into a socket, and the longest turn of the loop meanwhile.
+The engine computes nothing, so what is measured is the gateway's.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import itertools
+import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+import structlog
+import uvloop
+from warmline.engine import (
+    EngineHandle,
+    EngineStats,
+    Finished,
+    GenerationRequest,
+    ModelInfo,
+    OnEvent,
+    SequenceEvent,
+    WarmRequest,
+    load_tokenizer,
+)
+from warmline.engine.loading.catalog import fetch_model
+from warmline.realtime.chat_prompts import ChatPrompts
 from warmline.realtime.document import Document
 from warmline.realtime.edits import EditAligner
 from warmline.realtime.limits import Limits
-from warmline.realtime.protocol import Change, Open, TextEdit
+from warmline.realtime.metrics import Metrics
+from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.protocol import (
+    MSGPACK,
+    Applied,
+    Cancel,
+    Change,
+    Chat,
+    ClientMessage,
+    Close,
+    Complete,
+    Edit,
+    Hello,
+    Open,
+    Ping,
+    TextEdit,
+    Warm,
+    client_codec,
+)
+from warmline.realtime.server import GatewayServer, ServerConfig
+from warmline.realtime.session import Service, Session
 from warmline.realtime.text import content_hash, utf16_length
+from warmline.realtime.text_edits import MAX_NEAR
+from warmline.realtime.tracing import clock
+from websockets.frames import Frame, Opcode
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 CHARS: Final = 1_000_000
 RUNS: Final = 5
+FLOODS: Final = 2
+REQUESTS: Final = 60
+URI: Final = "file:///a"
 TEXTS: Final = {"ASCII": "value = 1;\n", "accents": "value = é;\n", "emoji": "value = 🎉;\n"}
 
 Case = Callable[[], float]
@@ -96,10 +146,190 @@ def edits() -> Iterator[tuple[str, Case]]:
     yield "1,000 lines for one", rewriting("".join(lines), [lines[500].replace("a", "z")])
 
 
+class StillEngine(EngineHandle):
+    """Takes what it is given and says nothing until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.model = ModelInfo("still", "none", 8192, "still", "", 1, 8192)
+        self.stats = EngineStats(blocks_total=1)
+        self._ids = itertools.count(1)
+        self._running: dict[int, OnEvent] = {}
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        for sequence in list(self._running):
+            self._end(sequence)
+
+    def submit(self, request: GenerationRequest, on_event: OnEvent) -> None:
+        self._running[request.id] = on_event
+
+    def warm(self, request: WarmRequest, on_event: OnEvent) -> None:
+        self._running[request.id] = on_event
+
+    def pause(self, sequence: int, paused: bool) -> None:
+        pass
+
+    def cancel(self, sequence: int) -> None:
+        asyncio.get_running_loop().call_soon(self._end, sequence)
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    @property
+    def heartbeat_age(self) -> float:
+        return 0.0
+
+    def _end(self, sequence: int) -> None:
+        on_event = self._running.pop(sequence, None)
+        if on_event is not None:
+            on_event(SequenceEvent(sequence, "", b"", Finished("cancel")))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A message to a session, and what was sent before."""
+
+    name: str
+    before: Sequence[ClientMessage]
+    message: ClientMessage
+
+
+def scenes() -> Iterator[Scene]:
+    """The messages that take longest while a session has nearly as many requests running as it may."""
+    text = TEXTS["ASCII"] * 8000
+    opened = Open(URI, 1, "python", text)
+    place, width = len(text) // 2, 6_000
+    edited: list[ClientMessage] = [opened]
+    edited += (Edit(number, URI, 1, place, place + width, "x") for number in range(REQUESTS))
+    completed: list[ClientMessage] = [opened]
+    completed += (Complete(number, URI, 1, place, parallel=True) for number in range(REQUESTS))
+    for what, before in (("edits", edited), ("completions", completed)):
+        for where, at, step in (
+            ("before", 0, 8),
+            ("at the place of", place + (what == "edits"), 2),
+            ("behind", place + width + 1, 8),
+        ):
+            for count in (MAX_NEAR, 4096):
+                edits = [TextEdit(at + step * number, at + step * number, "#") for number in range(count)]
+                name = f"{count:,} changes {where} {REQUESTS} {what}"
+                yield Scene(name, before, Change(URI, 1, 2, edits))
+        to_and_fro = [TextEdit(at, at, "#") for at in random.Random(3).sample(range(place - 10), 512)]
+        yield Scene(f"512 in no order before {REQUESTS} {what}", before, Change(URI, 1, 2, to_and_fro))
+    claim = [TextEdit(place + number, place + number, "#") for number in range(4096)]
+    yield Scene("4,096 changes said to apply an edit", edited, Change(URI, 1, 2, claim, Applied(0, 0)))
+    yield Scene(f"the document of {REQUESTS} edits closed", edited, Close(URI))
+    yield Scene(f"the document of {REQUESTS} edits replaced", edited, Open(URI, 2, "python", text + "x"))
+    yield Scene("one more completion", completed, Complete(99, URI, 1, place, parallel=True))
+    large = TEXTS["ASCII"] * (CHARS // len(TEXTS["ASCII"]))
+    many = [Open(f"file:///{number}", 1, "python", large) for number in range(16)]
+    yield Scene(
+        "a chat about 16 large documents", many, Chat(1, "c", "why?", tuple(opened.document for opened in many))
+    )
+    yield Scene("an edit of a large document", many, Edit(1, "file:///0", 1, 0, CHARS // 2, "x"))
+
+
+async def handled(service: Service, scene: Scene) -> float:
+    """Milliseconds that a session holds the loop with a message."""
+    session = Session(service, "", lambda _: clock())
+    for message in scene.before:
+        session.handle(message, clock(), clock())
+    took = held(lambda: session.handle(scene.message, clock(), clock()))
+    session.close()
+    await asyncio.sleep(0.02)  # what was cancelled ends
+    return took
+
+
+def floods() -> Iterator[tuple[str, list[ClientMessage], bytes]]:
+    """What a client may send at once: its name, what goes before, and the bytes."""
+    opened: list[ClientMessage] = [Open(URI, 1, "python", TEXTS["ASCII"] * 1000)]
+    encode = client_codec(MSGPACK).encode
+
+    def framed(messages: Iterable[ClientMessage]) -> bytes:
+        return b"".join(Frame(Opcode.BINARY, encode(message)).serialize(mask=True) for message in messages)
+
+    yield "60,000 empty pings in one write", [], Frame(Opcode.PING, b"").serialize(mask=True) * 60_000
+    yield "60,000 cancels", [], framed(Cancel(number) for number in range(60_000))
+    yield "20,000 warm", opened, framed(Warm(URI, 1, number % 10_000) for number in range(20_000))
+    yield "20,000 bad messages", [], Frame(Opcode.BINARY, b"\xc1").serialize(mask=True) * 20_000
+    yield "20,000 completions", opened, framed(Complete(number, URI, 1, number % 10_000) for number in range(20_000))
+
+
+class Watch:
+    """The longest turn of a running loop, in milliseconds of its thread's processor time."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            began = time.thread_time_ns()
+            await asyncio.sleep(0)
+            self.longest = max(self.longest, (time.thread_time_ns() - began) / 1e6)
+
+
+def send(url: str, before: Sequence[ClientMessage], data: bytes, sending: Callable[[], None]) -> None:
+    """A client's part of a flood, in a thread: it writes, and reads nothing."""
+    encode = client_codec(MSGPACK).encode
+    with connect(url, subprotocols=[Subprotocol(MSGPACK)], compression=None, close_timeout=0) as connection:
+        for message in (Hello(), *before, Ping(1)):
+            connection.send(encode(message))
+        while len(connection.recv()) > 40:  # until the pong
+            pass
+        sending()
+        with contextlib.suppress(OSError):
+            connection.socket.sendall(data)
+        time.sleep(1)
+
+
+async def flooded(server: GatewayServer, before: Sequence[ClientMessage], data: bytes) -> float:
+    """Milliseconds of the longest turn while a client sends that."""
+    watch = Watch()
+    watching = asyncio.create_task(watch.run())
+    loop = asyncio.get_running_loop()
+
+    def begin() -> None:
+        watch.longest = 0.0
+
+    def begin_soon() -> None:
+        loop.call_soon_threadsafe(begin)
+
+    await asyncio.to_thread(send, server.url, before, data, begin_soon)
+    watching.cancel()
+    return watch.longest
+
+
+def show(name: str, milliseconds: float) -> None:
+    """A line of the table."""
+    print(f"{name:52}{milliseconds:8.2f} ms", flush=True)
+
+
+async def serve() -> None:
+    """Measure sessions and sockets."""
+    engine = StillEngine()
+    tokenizer = load_tokenizer(fetch_model(quiet=True))
+    service = Service(
+        engine=engine,
+        prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens),
+        chat=ChatPrompts(tokenizer, engine.model.max_sequence_tokens),
+        metrics=Metrics(lambda: engine.stats, lambda: engine.heartbeat_age),
+        limits=Limits(),
+    )
+    for scene in scenes():
+        show(scene.name, min([await handled(service, scene) for _ in range(RUNS)]))
+    async with GatewayServer(engine, tokenizer, ServerConfig(port=0)) as server:
+        for name, before, data in floods():
+            show(name, min([await flooded(server, before, data) for _ in range(FLOODS)]))
+
+
 def main() -> None:
     """Print the table."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     for name, case in [*changes(), *edits()]:
-        print(f"{name:44}{min(case() for _ in range(RUNS)):8.2f} ms")
+        show(name, min(case() for _ in range(RUNS)))
+    uvloop.run(serve())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.client.earlier import Earlier
 from warmline.client.mirror import DocumentMirror
-from warmline.client.operations import apply_in_order
 from warmline.client.state import SessionState, TextState
 from warmline.realtime import (
     Accepted,
@@ -20,6 +19,7 @@ from warmline.realtime import (
     PlaceTracker,
     Sampling,
     TextEdit,
+    apply_edits,
     utf16_length,
 )
 from warmline.realtime.supersede import Suggestion
@@ -145,7 +145,7 @@ def test_what_follows_a_suggestion_always_goes_on(text: str, data: st.DataObject
         least = client.remaining(remaining)
         assert least is not None
         whole = editor.before + text + editor.after
-        assert apply_in_order(editor.text, [edit]) == apply_in_order(editor.text, [least]) == whole
+        assert apply_edits(editor.text, [edit]) == apply_edits(editor.text, [least]) == whole
         if data.draw(st.booleans()):
             at = client.at(editor.cursor)
             assert at == (editor.typed, editor.tail)
@@ -297,6 +297,6 @@ def check(editor: Editor, asked: list[tuple[TextState, str, str]]) -> None:
         edits = [place.remaining(shown), place.remaining(shown, editor.cursor)]
         for edit in edits:
             if edit is not None:
-                assert apply_in_order(editor.text, [edit]) == editor.before + typed + shown + editor.after
+                assert apply_edits(editor.text, [edit]) == editor.before + typed + shown + editor.after
         if editor.follows and typed + shown == editor.suggested and not place.lost:
             assert None not in edits

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.client.operations import Insert, RangeWalk, apply_in_order
-from warmline.realtime import RangeTracker
+from warmline.client.operations import Insert, RangeWalk
+from warmline.realtime import RangeTracker, apply_edits
 from warmline.realtime.protocol import Operation
 from warmline.realtime.text import utf16_length
 
@@ -77,7 +77,7 @@ def test_edits_in_order_do_what_the_operations_say(case: tuple[str, str, str, li
     tracker.operations(operations)
     for operation in operations:
         walk.step(operation)
-    assert apply_in_order(before + original + after, tracker.edits()) == before + walk.text + after
+    assert apply_edits(before + original + after, tracker.edits()) == before + walk.text + after
 
 
 @pytest.mark.parametrize("operations", [[5], [-5], [2, -3], [4, "x", 1]])

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 import pytest
 from hypothesis import settings
+from hypothesis import strategies as st
 from warmline.engine import (
     DraftCount,
     EngineHandle,
@@ -37,10 +38,12 @@ from warmline.realtime.protocol import (
     Open,
     Ops,
     ServerMessage,
+    TextEdit,
     Welcome,
     client_codec,
 )
 from warmline.realtime.server import GatewayServer, ServerConfig
+from warmline.realtime.text import utf16_length
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websockets_connect
 from websockets.exceptions import ConnectionClosed
@@ -266,6 +269,58 @@ class Wire:
 
     async def __aexit__(self, *exception: object) -> None:
         await self.connection.close()
+
+
+EDITED: st.SearchStrategy[str] = st.text(st.sampled_from("ab\r\né漢\u2028🎉👩‍💻"), max_size=30)
+"""Texts to edit: line ends of all kinds, and characters of one and of two UTF-16 units."""
+
+
+def units(text: str) -> list[bytes]:
+    """The UTF-16 code units of a text, the simplest model of what offsets count."""
+    encoded = text.encode("utf-16-le")
+    return [encoded[at : at + 2] for at in range(0, len(encoded), 2)]
+
+
+def from_units(code_units: list[bytes]) -> str | None:
+    """The text of code units; None if they begin or end within a character."""
+    try:
+        return b"".join(code_units).decode("utf-16-le")
+    except UnicodeDecodeError:
+        return None
+
+
+@st.composite
+def splicing(draw: st.DrawFn, text: str) -> tuple[list[TextEdit], str | None]:
+    """Edits with any offsets inside a text, in one direction or not, and what splicing its code units makes of it.
+
+    The last edit is one that must be refused, as it splits a character, if nothing is made of it (None).
+    """
+    direction = draw(st.sampled_from(["down", "up", "any"]))
+    current: list[bytes] = units(text)
+    edits: list[TextEdit] = []
+    floor, ceiling = 0, len(current)
+    for _ in range(draw(st.integers(0, 12))):
+        start = draw(st.integers(floor, ceiling))
+        edit = TextEdit(start, draw(st.integers(start, ceiling)), draw(EDITED))
+        edits.append(edit)
+        if from_units(current[: edit.start]) is None or from_units(current[edit.end :]) is None:
+            return edits, None
+        current[edit.start : edit.end] = units(edit.text)
+        floor = edit.start + utf16_length(edit.text) if direction == "down" else 0
+        ceiling = edit.start if direction == "up" else len(current)
+    return edits, from_units(current)
+
+
+@pytest.fixture(scope="session")
+def edited() -> st.SearchStrategy[str]:
+    """Texts to edit."""
+    return EDITED
+
+
+@pytest.fixture(scope="session")
+def splices() -> Callable[[str], st.SearchStrategy[tuple[list[TextEdit], str | None]]]:
+    """Edits of a text, and what must come of them, by the simplest model: see `splicing`."""
+    return splicing
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from warmline.realtime.protocol import Change, ErrorCode, Open, TextEdit
 from warmline.realtime.text import content_hash, utf16_length
 
 LIMITS = Limits()
-TEXTS = st.text(st.sampled_from("ab\r\né漢\u2028🎉👩‍💻"), max_size=30)
 
 
 def opened(text: str, limits: Limits = LIMITS) -> Document:
@@ -23,40 +22,11 @@ def change(*edits: TextEdit, base: int = 1, version: int = 2, **fields: int) -> 
     return Change("file:///a", base, version, list(edits), **fields)
 
 
-def units(text: str) -> list[bytes]:
-    """The UTF-16 code units of a text, the simplest model of what offsets count."""
-    encoded = text.encode("utf-16-le")
-    return [encoded[at : at + 2] for at in range(0, len(encoded), 2)]
-
-
-def from_units(code_units: list[bytes]) -> str | None:
-    try:
-        return b"".join(code_units).decode("utf-16-le")
-    except UnicodeDecodeError:
-        return None
-
-
-@st.composite
-def texts_and_edits(draw: st.DrawFn) -> tuple[str, list[TextEdit], str | None]:
-    """A text, edits with any offsets inside it, and what must come of them (None: they must be refused)."""
-    text = draw(TEXTS)
-    edits = []
-    current: list[bytes] = units(text)
-    for _ in range(draw(st.integers(0, 12))):
-        start = draw(st.integers(0, len(current)))
-        end = draw(st.integers(start, len(current)))
-        edit = TextEdit(start, end, draw(TEXTS))
-        edits.append(edit)
-        if from_units(current[:start]) is None or from_units(current[end:]) is None:
-            return text, edits, None
-        current[start:end] = units(edit.text)
-    return text, edits, from_units(current)
-
-
-@given(texts_and_edits())
-def test_edits_apply_as_on_code_units(case):
+@given(st.data())
+def test_edits_apply_as_on_code_units(edited, splices, data):
     """Edits give what splicing a list of UTF-16 units gives; one that splits a character is refused."""
-    text, edits, expected = case
+    text = data.draw(edited)
+    edits, expected = data.draw(splices(text))
     document = opened(text)
     if expected is None:
         with pytest.raises(Refused) as refusal:
@@ -64,19 +34,43 @@ def test_edits_apply_as_on_code_units(case):
         assert refusal.value.code == ErrorCode.INVALID_RANGE
         assert (document.text, document.version) == (text, 1)
     else:
-        document.change(change(*edits, length=utf16_length(expected), hash=content_hash(expected)), LIMITS)
+        checked = change(*edits, length=utf16_length(expected), hash=content_hash(expected))
+        assert list(document.change(checked, LIMITS)) == edits
         assert (document.text, document.version) == (expected, 2)
         assert document.length == utf16_length(expected)
 
 
-@given(TEXTS, st.data())
-def test_ranges_become_string_indices(text, data):
+@given(st.data())
+def test_ranges_become_string_indices(edited, data):
     """A range of UTF-16 offsets names the same text as the string indices it becomes."""
+    text = data.draw(edited)
     document = opened(text)
-    first = data.draw(st.integers(0, len(text)))
-    last = data.draw(st.integers(first, len(text)))
+    places = [place for place in range(len(text) + 1) if text[max(place - 1, 0) : place + 1] != "\r\n"]
+    first, last = sorted(data.draw(st.tuples(st.sampled_from(places), st.sampled_from(places))))
     assert document.range(utf16_length(text[:first]), utf16_length(text[:last])) == (first, last)
     assert document.index(utf16_length(text[:last])) == last
+
+
+@pytest.mark.parametrize("text", ["a\r\nb", "🎉\r\nb"])
+def test_no_request_is_about_half_a_line_end(text):
+    """A place between CR and LF is refused, as a position and at either end of a range; a lone CR is a character."""
+    document = opened(text)
+    inside = document.length - 2
+    for start, end in ((inside, inside), (0, inside), (inside, document.length)):
+        with pytest.raises(Refused, match=f"offset {inside} lies between the CR and the LF") as refusal:
+            document.range(start, end)
+        assert refusal.value.code == ErrorCode.INVALID_RANGE
+    assert document.range(inside - 1, inside + 1) == (1, 3)
+    assert opened("a\rb").range(2, 2) == (2, 2)
+
+
+def test_a_change_may_take_line_ends_apart():
+    """It says what the text is now, in however many steps an editor gets there."""
+    document = opened("a\r\nb\r\n")
+    document.change(change(TextEdit(1, 2, ""), TextEdit(3, 4, "")), LIMITS)
+    assert document.text == "a\nb\n"
+    document.change(change(TextEdit(1, 1, "\r"), TextEdit(2, 2, "x"), base=2, version=3), LIMITS)
+    assert document.text == "a\rx\nb\n"
 
 
 def test_offsets_are_found_among_thousands_of_pairs():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.realtime.framing import (
     KEY_BYTES,
-    ends_upgrade,
+    FrameBounds,
     find_message,
     frame,
-    frame_header,
-    frame_size,
+    masked_frame,
     read_unmasked,
 )
 from websockets.frames import Frame, Opcode, apply_mask
@@ -37,19 +39,16 @@ def test_a_frame_is_the_librarys(size, text):
 
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("text", [True, False], ids=["text", "binary"])
-def test_a_masked_frame_begins_as_the_librarys(size, text):
-    """Behind the header come the key and what is masked with it."""
-    made = library(bytes(size), mask=True, opcode=Opcode.TEXT if text else Opcode.BINARY)
-    header = frame_header(size, text, masked=True)
-    assert made.startswith(header)
-    assert len(made) == len(header) + KEY_BYTES + size
-
-
-@pytest.mark.parametrize("size", WIDTHS)
-@pytest.mark.parametrize("masked", [True, False])
-def test_the_size_of_a_frame_is_known(size, masked):
-    """At every width of the length field."""
-    assert frame_size(size, masked) == len(library(bytes(size), masked))
+def test_a_masked_frame_is_the_librarys(size, text):
+    """But for its key, which is another one each time."""
+    payload = b"x" * size
+    made = [masked_frame(payload, text, apply_mask) for _ in range(2)]
+    expected = library(payload, mask=True, opcode=Opcode.TEXT if text else Opcode.BINARY)
+    behind = len(expected) - size
+    for data in made:
+        assert data[: behind - KEY_BYTES] == expected[: behind - KEY_BYTES]
+        assert apply_mask(data[behind:], data[behind - KEY_BYTES : behind]) == payload
+    assert made[0][behind - KEY_BYTES : behind] != made[1][behind - KEY_BYTES : behind]
 
 
 @given(st.lists(payloads, min_size=1, max_size=6), st.binary(max_size=20))
@@ -117,15 +116,38 @@ def test_reserved_bits_are_left_to_the_library():
         assert read_unmasked(bytes(server)) is None
 
 
-@pytest.mark.parametrize(
-    ("read", "ends"),
-    [
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", True),
-        (b"HTTP/1.1 101 Switching Protocols\r\n", False),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x82\x01x", False),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x82\x04\r\n\r\n", False),
-    ],
+UPGRADE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+frames = st.builds(
+    library,
+    st.one_of(payloads, st.sampled_from([125, 126, 65535, 65536]).map(bytes)),
+    st.booleans(),
+    st.sampled_from([Opcode.BINARY, Opcode.TEXT, Opcode.CONT]),
+    st.booleans(),
 )
-def test_a_frame_behind_the_headers_is_noticed(read, ends):
-    """Though it may end like them."""
-    assert ends_upgrade(read) is ends
+
+
+@given(st.lists(frames, max_size=6), st.lists(st.integers(1, 400), min_size=1), st.sampled_from(["all", "some"]))
+def test_it_is_known_where_frames_end(sent, cuts, reads):
+    """Behind the headers of the upgrade and behind each frame, masked or not, and nowhere else."""
+    data = UPGRADE + b"".join(sent)
+    ends = set(accumulate(map(len, sent), initial=len(UPGRADE)))
+    bounds, at = FrameBounds(), 0
+    for size in itertools.cycle(cuts) if reads == "some" else [len(data)]:
+        read = data[at : at + size]
+        assert bounds.skip(read) == len(read)
+        at += len(read)
+        assert bounds.between is (at in ends)
+        if at == len(data):
+            break
+
+
+@given(st.lists(frames, min_size=1, max_size=6), st.integers(1, 4), st.data())
+def test_no_more_frames_are_passed_over_than_asked_for(sent, most, data):
+    """Of a read that brings many, from any place of it; one that has begun counts, too."""
+    bounds = FrameBounds()
+    cut = data.draw(st.integers(0, len(UPGRADE + sent[0]) - 1))
+    whole = UPGRADE + b"".join(sent)
+    assert bounds.skip(whole[:cut]) == cut
+    end = len(UPGRADE) + sum(map(len, sent[:most]))
+    assert bounds.skip(b"before" + whole[cut:], len(b"before"), most) == len(b"before") + end - cut
+    assert bounds.between

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from warmline.realtime import text_edits
 from warmline.realtime.merging import MAX_MARKS, RangeTracker
 from warmline.realtime.protocol import Applied, Operation, TextEdit
 from warmline.realtime.text import utf16_length, utf16_offset
-from warmline.realtime.text_edits import apply_edits
+from warmline.realtime.text_edits import MAX_NEAR, EditSequence, apply_edits, edits_near
 
 REQUEST = 7
 
@@ -261,6 +262,53 @@ def test_operations_are_applied_once() -> None:
     assert (tracker.start, tracker.text) == (11, "xabcdefgh")
 
 
+# Many changes at once ------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_too_many_places_of_the_range_ends_the_edit() -> None:
+    """What is applied stays, on both sides; the one that doesn't decide goes on to say where the range is."""
+    ours, theirs = (tracker_of("abcdefgh" * 20, -1, "new", 3, decides=decides) for decides in (True, False))
+    edits = [TextEdit(at, at, "#") for at in range(10 + 2 * (MAX_NEAR + 4), 10, -2)]
+    for tracker in (ours, theirs):
+        apply_all(tracker, 2)
+        assert not tracker.changed(edits)
+        assert (tracker.conflict, tracker.standing) == (True, 2)
+    assert theirs.text == apply_edits(
+        "newbcdefgh" + "abcdefgh" * 19, [TextEdit(e.start - 10, e.end - 10, e.text) for e in edits]
+    )
+    few = tracker_of("abcdefgh" * 20, -1, "new", 3)
+    apply_all(few, 2)
+    few.changed([TextEdit(edit.start, edit.end, edit.text) for edit in edits[-1:]])
+    assert few.standing == 3
+
+
+@given(st.data())
+def test_the_edits_of_a_change_count_as_changes_of_their_own(edited: Any, splices: Any, data: st.DataObject) -> None:
+    """However many there are beside the few that touch the range."""
+    before, original, after = (data.draw(edited) for _ in range(3))
+    text = before + original + after
+    edits, expected = data.draw(splices(text))
+    if expected is None:
+        return
+    start, size = utf16_length(before), utf16_length(original)
+    kept = data.draw(st.integers(0, size))
+    together, apart = (tracker_of(original, kept, "new", start=start) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_edits, "MAX_NEAR", data.draw(st.integers(1, 4)))
+        is_one_way = EditSequence.of(edits).one_way
+        near = edits_near(edits, start, start + size)
+        together.changed(edits)
+        for edit in edits:
+            apart.changed([edit])
+    assert together.text == apart.text
+    if apart.text:  # what is put where a whole range was removed may be before or after it
+        assert (together.start, together.end) == (apart.start, apart.end)
+    if near is None:
+        assert (together.conflict, together.standing) == (True, 0)
+    elif is_one_way:
+        assert together.standing == apart.standing
+
+
 # Steering and wrong use ----------------------------------------------------------------------------------------
 
 
@@ -303,7 +351,7 @@ class Side:
         self.tracker = RangeTracker(REQUEST, utf16_length(before), original, decides=decides)
 
     def change(self, edits: list[TextEdit], applied: Applied | None) -> bool:
-        self.text, _ = apply_edits(self.text, utf16_length(self.text), edits)
+        self.text = apply_edits(self.text, edits)
         ours = self.tracker.changed(edits, applied)
         units = self.text.encode("utf-16-le")
         assert units[2 * self.tracker.start : 2 * self.tracker.end].decode("utf-16-le") == self.tracker.text
@@ -566,11 +614,11 @@ def test_what_stands_and_what_it_does_is_as_defined(
         reached += length
     tracker.operations(operations)
     assert (tracker.standing, tracker.conflict) == (standing, conflict)
-    assert apply_edits(_shown(cells), len(cells), tracker.edits())[0] == _shown(cells, new, deleted_units)
+    assert apply_edits(_shown(cells), tracker.edits(), len(cells)) == _shown(cells, new, deleted_units)
     for place in set(range(units + 1)) - touched:
         tracker.void(0)
         tracker.operations([place, "new"])
-        assert apply_edits(_shown(cells), len(cells), tracker.edits())[0] == _shown(cells, {place: "new"})
+        assert apply_edits(_shown(cells), tracker.edits(), len(cells)) == _shown(cells, {place: "new"})
 
 
 def _shown(cells: list[int | str], new: Mapping[int, str] = {}, deleted: Collection[int] = ()) -> str:

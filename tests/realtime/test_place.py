@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from warmline.realtime.place import MAX_TAIL, PlaceTracker, Typed
 from warmline.realtime.protocol import TextEdit
 from warmline.realtime.text import utf16_length
-from warmline.realtime.text_edits import apply_edits
+from warmline.realtime.text_edits import MAX_NEAR, apply_edits
 
 
 def placed(*edits: TextEdit, offset: int = 10) -> PlaceTracker:
@@ -114,6 +114,16 @@ def test_a_completion_that_goes_on_is_at_the_same_place() -> None:
     assert second.remaining("a, b)") == TextEdit(14, 14, "(a, b)")
 
 
+def test_many_changes_elsewhere_leave_a_place() -> None:
+    """Of a change with more of them than one looks at there, the place is lost."""
+    place = PlaceTracker(5000)
+    place.changed([TextEdit(5000, 5000, "typed")])
+    place.changed([TextEdit(at, at, "#") for at in range(0, 8000, 2)])
+    assert (place.start, place.end, place.text, place.lost) == (9000, 9005, "typed", False)
+    place.changed([TextEdit(9005, 9005, "!")] * (MAX_NEAR + 1))
+    assert (place.text, place.lost) == ("", True)
+
+
 @given(
     st.text("ab😀", max_size=4), st.text("cd", max_size=3), st.lists(st.tuples(st.integers(0, 9), st.text("xy😀")))
 )
@@ -124,7 +134,7 @@ def test_insertions_never_lose_the_place(before: str, after: str, insertions: li
     for at, inserted in insertions:
         offset = utf16_length(text[:at])
         edit = TextEdit(offset, offset, inserted)
-        text, _ = apply_edits(text, utf16_length(text), [edit])
+        text = apply_edits(text, [edit])
         place.changed([edit])
     units = text.encode("utf-16-le")
     assert not place.lost

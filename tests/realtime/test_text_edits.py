@@ -11,9 +11,7 @@ from warmline.realtime import text_edits
 from warmline.realtime.errors import Refused
 from warmline.realtime.protocol import ErrorCode, TextEdit
 from warmline.realtime.text import utf16_length
-from warmline.realtime.text_edits import EditSequence, apply_edits
-
-TEXTS = st.text(st.sampled_from("ab\r\né漢\u2028🎉👩‍💻"), max_size=30)
+from warmline.realtime.text_edits import MAX_NEAR, EditSequence, apply_edits, edits_near
 
 
 @pytest.fixture(autouse=True)
@@ -22,64 +20,65 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(text_edits, "_BLOCK_BYTES", 6)
 
 
-def units(text: str) -> list[bytes]:
-    """The UTF-16 code units of a text, the simplest model of what offsets count."""
-    encoded = text.encode("utf-16-le")
-    return [encoded[at : at + 2] for at in range(0, len(encoded), 2)]
-
-
-def from_units(code_units: list[bytes]) -> str | None:
-    try:
-        return b"".join(code_units).decode("utf-16-le")
-    except UnicodeDecodeError:
-        return None
-
-
-@st.composite
-def edits_of(draw: st.DrawFn, text: str) -> tuple[list[TextEdit], str | None]:
-    """Edits with any offsets inside a text, in one direction or not, and what must come of them (None: refusal)."""
-    direction = draw(st.sampled_from(["down", "up", "any"]))
-    current: list[bytes] = units(text)
-    edits: list[TextEdit] = []
-    floor, ceiling = 0, len(current)
-    for _ in range(draw(st.integers(0, 12))):
-        start = draw(st.integers(floor, ceiling))
-        edit = TextEdit(start, draw(st.integers(start, ceiling)), draw(TEXTS))
-        edits.append(edit)
-        if from_units(current[: edit.start]) is None or from_units(current[edit.end :]) is None:
-            return edits, None
-        current[edit.start : edit.end] = units(edit.text)
-        floor = edit.start + utf16_length(edit.text) if direction == "down" else 0
-        ceiling = edit.start if direction == "up" else len(current)
-    return edits, from_units(current)
-
-
-@given(TEXTS, st.data())
-def test_edits_apply_as_on_code_units(text, data):
+@given(st.data())
+def test_edits_apply_as_on_code_units(edited, splices, data):
     """In whatever order; one that splits a character is refused."""
-    edits, expected = data.draw(edits_of(text))
+    text = data.draw(edited)
+    edits, expected = data.draw(splices(text))
     if expected is not None:
-        assert apply_edits(text, utf16_length(text), edits) == (expected, utf16_length(expected))
+        assert apply_edits(text, edits) == expected
         return
     with pytest.raises(Refused, match="lies inside a surrogate pair") as refusal:
-        apply_edits(text, utf16_length(text), edits)
+        apply_edits(text, edits)
     assert refusal.value.code == ErrorCode.INVALID_RANGE
 
 
-@given(TEXTS, TEXTS, TEXTS, st.data())
-def test_the_part_that_edits_lie_in_is_enough(before, text, after, data):
+@given(st.data())
+def test_the_part_that_edits_lie_in_is_enough(edited, splices, data):
     """Counted from where it begins, it becomes what it does within the whole; and what is outside isn't touched."""
-    edits, expected = data.draw(edits_of(text))
+    before, text, after = (data.draw(edited) for _ in range(3))
+    edits, expected = data.draw(splices(text))
     if expected is None:
         return
     origin = utf16_length(before)
     moved = [TextEdit(origin + edit.start, origin + edit.end, edit.text) for edit in edits]
     whole = before + text + after
     sequence = EditSequence(moved, utf16_length(whole))
+    assert list(sequence) == moved
     assert sequence.apply(text, utf16_length(text), origin) == expected
     assert sequence.apply(whole, utf16_length(whole)) == before + expected + after
     if edits:
         assert origin <= sequence.start <= sequence.end <= origin + utf16_length(text)
+
+
+def of_ten(*places: int) -> list[TextEdit]:
+    """So many insertions, each of ten units, at places of a text as it was."""
+    return [TextEdit(place + 10 * number, place + 10 * number, "x" * 10) for number, place in enumerate(places)]
+
+
+def test_only_edits_near_a_part_are_looked_at():
+    """Of many in one direction: those before move it, those that touch it come as if the others weren't there."""
+    edits = of_ten(*range(100))
+    near = edits_near(edits, 50, 53)
+    assert near == (500, of_ten(50, 51, 52, 53))
+    assert edits_near([TextEdit(edit, edit + 1, "") for edit in range(99, -1, -1)], 50, 52) == (
+        -49,
+        [TextEdit(49, 50, ""), TextEdit(49, 50, ""), TextEdit(49, 50, ""), TextEdit(49, 50, "")],
+    )
+    assert edits_near(edits, 100, 120) == (1000, [])
+    assert edits_near(edits[20:], 0, 19) == (0, [])
+
+
+def test_more_than_can_be_looked_at_is_none():
+    """Where the edits go to and fro, all that lies between them counts; few are always looked at."""
+    edits = of_ten(*range(100))
+    assert len(edits_near(edits, 50, 49 + MAX_NEAR).edits) == MAX_NEAR
+    assert edits_near(edits, 50, 50 + MAX_NEAR) is None
+    fro = [TextEdit(at, at, "x") for at in (50, 40, *[60] * MAX_NEAR)]
+    assert edits_near(fro, 45, 45) is None
+    assert edits_near(fro, 0, 39) == (0, ())
+    assert edits_near(fro, 61, 70) == (2 + MAX_NEAR, ())
+    assert edits_near(fro[:MAX_NEAR], 45, 45) == (0, fro[:MAX_NEAR])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_replace_all_of_thousands_of_edits_is_applied(text, monkeypatch):
     same_size = [TextEdit(line * width, line * width + 3, "var") for line in lines]
     for edits, word in ((down, "const"), (up, "const"), (same_size, "var")):
         expected = whole.replace("let", word)
-        assert apply_edits(whole, utf16_length(whole), edits) == (expected, utf16_length(expected))
+        assert apply_edits(whole, edits) == expected
 
 
 def test_edits_that_go_to_and_fro_keep_blocks_small(monkeypatch):
@@ -122,8 +121,7 @@ def test_edits_that_go_to_and_fro_keep_blocks_small(monkeypatch):
 
     monkeypatch.setattr(text_edits, "_is_second_half", looked_at)
     edits = [TextEdit(0 if number % 2 else number, 0 if number % 2 else number, "xy") for number in range(400)]
-    text, length = apply_edits("", 0, edits)
-    assert (len(text), length) == (800, 800)
+    assert len(apply_edits("", edits)) == 800
     assert max(sizes) <= 2 * 6 + 4 + 2 * 6
 
 
@@ -144,5 +142,5 @@ def test_edits_that_go_to_and_fro_keep_blocks_small(monkeypatch):
 def test_a_bad_edit_is_named(edits, named):
     """The refusal says which edit was wrong and how."""
     with pytest.raises(Refused, match=named) as refusal:
-        apply_edits("a🎉b", 4, edits)
+        apply_edits("a🎉b", edits)
     assert refusal.value.code == ErrorCode.INVALID_RANGE

@@ -21,6 +21,7 @@ from warmline.realtime.protocol import (
     Ping,
     Pong,
     TextEdit,
+    Warm,
 )
 from warmline.realtime.tracing import clock
 
@@ -35,7 +36,7 @@ async def test_requests_see_the_newest_version(client, tokenizer):
     """A change is taken silently, and the next request is about its result."""
     assert client.say(Change(URI, 1, 2, [TextEdit(4, 5, "go")])) == []
     client.say(complete(1, version=2, position=10))
-    assert tokenizer.decode(unpack_tokens(client.engine.requests[0].prompt)) == "def go():\n"
+    assert tokenizer.decode(unpack_tokens(client.engine.requests[0].prompt)) == "```python\ndef go():\n"
     await client.drained()
 
 
@@ -93,7 +94,7 @@ async def test_opening_again_replaces(client, tokenizer):
     client.open("new\n", version=2)
     client.open("new\n", version=2)
     client.say(complete(1, version=2, position=4))
-    assert tokenizer.decode(unpack_tokens(client.engine.requests[0].prompt)) == "new\n"
+    assert tokenizer.decode(unpack_tokens(client.engine.requests[0].prompt)) == "```python\nnew\n"
     assert client.metric("warmline_documents") == 1
     await client.drained()
 
@@ -133,3 +134,22 @@ async def test_requests_are_counted(client):
     assert client.metric('warmline_draft_tokens_total{outcome="accepted",source="edit"}') == 4
     assert client.metric('warmline_time_to_first_token_seconds_count{kind="complete"}') == 1
     assert client.metric('warmline_hop_seconds_count{hop="engine.prefill"}') == 2
+
+
+async def test_no_request_begins_or_ends_within_a_line_end(client):
+    """Between CR and LF it is refused by its own code, and so is a `warm`; a change that ends there is taken."""
+    client.open("a\r\nb\r\n", version=2)
+    for refused in (
+        complete(1, version=2, position=2),
+        Edit(2, URI, 2, 0, 2, "x"),
+        Edit(3, URI, 2, 2, 6, "x"),
+        Warm(URI, 2, 2),
+    ):
+        (error,) = client.say(refused)
+        assert (error.code, error.request) == (ErrorCode.INVALID_RANGE, getattr(refused, "request", None))
+        assert error.message.startswith("offset 2 lies between the CR and the LF")
+    assert client.say(Change(URI, 2, 3, [TextEdit(1, 2, ""), TextEdit(1, 1, "\r")])) == []
+    assert client.say(Warm(URI, 3, 3)) == []
+    client.say(complete(4, version=3, position=1))
+    await client.drained()
+    assert client.reasons()[4] == "stop"

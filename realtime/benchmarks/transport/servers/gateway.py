@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from warmline.engine import LocalEngine, Tokenizer
 
-from ....connection import GatewaySocket
+from ....gateway_socket import GatewaySocket
 from ....protocol import MSGPACK, Delta, client_codec
 from ....server import GatewayServer, ServerConfig
 from ..delays import hold_up
