@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
-from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from .admission import TOKEN_BYTES, RefusedError, check_request
 from .backends.base import Backend, PassAborted
 from .batch import BLOCK_SIZE, Batch, SequenceSlice
+from .budget import StepBudget
+from .counters import Counters
 from .kv_cache import KVCache
 from .messages import (
-    FREE_SECONDS,
     EngineStats,
     Finished,
     FinishReason,
     GenerationRequest,
-    SamplingParams,
     SequenceEvent,
     WarmRequest,
     pack_tokens,
-    unpack_tokens,
 )
 from .sampling import Logits, sample, token_logprobs
-from .scheduler import Scheduled, Scheduler, StepBudget
+from .scheduler import Scheduled, Scheduler
 from .sequence import END_OF_REPLAY, Sequence
 from .speculation.create import CreateDrafter, create_drafter
 from .speculation.draft_model import DraftModel
@@ -36,7 +33,6 @@ from .speculation.measuring import measure_cost
 from .speculation.verify import verify
 
 _FAILED: Final = "the engine failed on this request; its log says why"
-_TOKEN_BYTES: Final = len(pack_tokens([0]))
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +76,11 @@ class Engine:
         self._tokenizer = tokenizer
         self._sequences: dict[int, Sequence] = {}
         self._events: list[SequenceEvent] = []
-        self._counters = _Counters()
+        self._counters = Counters()
         self._texts = EarlierTexts()
+        self._should_abort: Callable[[], bool] | None = None  # that of the step under way, and what it said or raised
+        self._abort = False
+        self._raised: Exception | None = None
         self.drafting: CreateDrafter = self._create_drafter
 
     @property
@@ -96,18 +95,7 @@ class Engine:
             ValueError: a sequence with this id is running.
 
         """
-        now = self._receive(request)
-        try:
-            prompt = self._check_prompt(request.prompt)
-            self._check_vocabulary("draft", _unpack("draft", request.draft or b""))
-            self._check_vocabulary("replay", _unpack("replay", request.replay or b""))
-            self._check_vocabulary("logit bias", list(request.sampling.logit_bias))
-            _check_sampling(request.sampling)
-        except _RefusedError as refused:
-            self._refuse(request, now, refused.code, str(refused))
-            return
-        most = min(request.sampling.max_tokens, self.max_sequence_tokens - len(prompt))
-        self._start(Sequence.create(request, prompt, most, now, self.drafting))
+        self._begin(request)
 
     def warm(self, request: WarmRequest) -> None:
         """Queue a prompt to be computed in time that no other sequence needs. See `WarmRequest`.
@@ -116,20 +104,17 @@ class Engine:
             ValueError: a sequence with this id is running.
 
         """
-        now = self._receive(request)
-        try:
-            prompt = self._check_prompt(request.prompt)
-        except _RefusedError as refused:
-            self._refuse(request, now, refused.code, str(refused))
-            return
-        self._start(Sequence.create_warm(request, prompt, now))
+        self._begin(request)
 
     def fail(self, request: GenerationRequest | WarmRequest) -> None:
-        """End a request with an error event, in whatever state: also one whose `add` or `warm` raised."""
+        """End a request with an error event, in whatever state: also one whose `add` or `warm` raised.
+
+        Not one whose id another has that is running: its end would be taken for that one's.
+        """
         sequence = self._sequences.get(request.id)
         if sequence is None:
             self._refuse(request, time.monotonic_ns(), "internal_error", _FAILED)
-        else:
+        elif sequence.message is request:
             self._fail(sequence)
 
     def pause(self, sequence_id: int, paused: bool) -> None:
@@ -155,20 +140,44 @@ class Engine:
     def step(self, should_abort: Callable[[], bool] | None = None) -> list[SequenceEvent]:
         """Run one pass, if there is anything to compute.
 
-        ``should_abort`` is asked between layers. The pass is also given up when all its sequences were cancelled
-        meanwhile, or all but a warm one and another request came. Nothing of a pass that was given up counts.
+        ``should_abort`` is asked between layers, and between drafts. The pass is also given up when all its sequences
+        were cancelled meanwhile, or all but a warm one and another request came. Nothing of a pass that was given up
+        counts.
 
         Returns: what happened since the last step ended, cancellations and refusals included.
 
         Raises:
-            Exception: what ``should_abort`` raised, once the pass is given up. The next step goes on from there.
+            Exception: what ``should_abort`` raised, once the pass is given up, or over. The next step goes on from
+                there, and has the events of this one.
 
         """
-        plan = self.scheduler.schedule()
-        self._end_warmed()
-        if plan:
-            self._run(plan, should_abort)
+        self._should_abort, self._abort = should_abort, False
+        try:
+            if self.draft_model is not None:
+                self._compute_drafts(self.draft_model)
+            plan = self.scheduler.schedule(self.hear)
+            self._end_warmed()
+            if plan and not self._abort:
+                self._run(plan)
+            raised = self._raised
+        finally:
+            self._should_abort = self._raised = None
+        if raised is not None:
+            raise raised
         return self.take_events()
+
+    def hear(self) -> bool:
+        """Ask the ``should_abort`` of the step under way; whether to give up what is being computed.
+
+        What takes long in a step calls it between its pieces. Sequences may be added and may end in it. What
+        ``should_abort`` raises is no fault of whoever asks: it comes out of the step.
+        """
+        if not self._abort and self._should_abort is not None:
+            try:
+                self._abort = self._should_abort()
+            except Exception as error:
+                self._raised, self._abort = error, True
+        return self._abort
 
     def take_events(self) -> list[SequenceEvent]:
         """What happened up to now. In the middle of a step, these are ends that need no pass: cancels, for one."""
@@ -180,7 +189,7 @@ class Engine:
         counters = self._counters
         return EngineStats(
             running=len(self.scheduler.running),
-            waiting=len(self.scheduler.waiting),
+            waiting=self.scheduler.num_waiting,
             blocks_used=self.cache.used,
             blocks_cached=self.cache.cached,
             blocks_total=self.cache.num_blocks,
@@ -207,22 +216,11 @@ class Engine:
             AssertionError: something is not.
 
         """
-        running, waiting = self.scheduler.running, self.scheduler.waiting
+        self.scheduler.check_integrity()
         warming = self.scheduler.warming.sequences
-        self.cache.check_integrity(
-            [sequence.table for sequence in running if sequence.table is not None],
-            [sequence.table for sequence in warming if sequence.table is not None],
-        )
-        assert all(sequence.table is not None for sequence in running)
-        assert all(not sequence.computed for sequence in [*waiting, *warming] if sequence.table is None)
-        assert all(sequence.table is None for sequence in waiting)
-        scheduled = {*running, *waiting, *warming}
-        assert len(scheduled) == len(running) + len(waiting) + len(warming)
+        scheduled = {*self.scheduler.running, *self.scheduler.waiting, *warming}
         assert scheduled == set(self._sequences.values()), "a sequence is lost or was kept"
         assert not any(sequence.ended for sequence in scheduled)
-        assert all(sequence.warm for sequence in warming)
-        for queue in (running, waiting):
-            assert queue == sorted(queue, key=lambda sequence: sequence.arrival), "out of the order of arrival"
 
     def warm_up(self) -> None:
         """Run passes of some sizes, so that what is done once is done before the first request. Only when idle.
@@ -241,19 +239,32 @@ class Engine:
     def _create_drafter(self, request: GenerationRequest, prompt: list[int], most_tokens: int) -> Drafter:
         return create_drafter(request, prompt, most_tokens, self._texts.of(request.salt), self.draft_model)
 
-    def _receive(self, request: GenerationRequest | WarmRequest) -> int:
+    def _begin(self, request: GenerationRequest | WarmRequest) -> None:
         if request.id in self._sequences:
             raise ValueError(f"sequence {request.id} is already running")
-        return time.monotonic_ns()
-
-    def _start(self, sequence: Sequence) -> None:
-        self.scheduler.add(sequence)
-        self._sequences[sequence.request.id] = sequence
+        now = time.monotonic_ns()
+        try:
+            prompt = check_request(request, self.backend.config.vocab_size, self.max_sequence_tokens)
+        except RefusedError as refused:
+            self._refuse(request, now, refused.code, str(refused))
+            return
+        try:
+            if isinstance(request, WarmRequest):
+                sequence = Sequence.create_warm(request, prompt, now)
+            else:
+                most = min(request.sampling.max_tokens, self.max_sequence_tokens - len(prompt))
+                sequence = Sequence.create(request, prompt, most, now, self.drafting)
+            # Known before the scheduler has it: whatever happens there, its end is told, and takes it out again.
+            self._sequences[request.id] = sequence
+            self.scheduler.add(sequence)
+        except Exception:
+            logger.exception("sequence %d can't begin", request.id)
+            self.fail(request)
         self._end_warmed()
 
     def _refuse(self, request: GenerationRequest | WarmRequest, received_ns: int, code: str, message: str) -> None:
         """Say that a request ended for which nothing was made."""
-        now, tokens = time.monotonic_ns(), len(request.prompt) // _TOKEN_BYTES
+        now, tokens = time.monotonic_ns(), len(request.prompt) // TOKEN_BYTES
         if isinstance(request, WarmRequest):
             tokens -= tokens % BLOCK_SIZE  # its receipt is about full blocks
         else:
@@ -269,43 +280,26 @@ class Engine:
         )
         self._events.append(SequenceEvent(request.id, "", finished=finished))
 
-    def _check_prompt(self, packed: bytes) -> list[int]:
-        prompt = _unpack("prompt", packed)
-        if not prompt:
-            raise _RefusedError("invalid_parameter", "the prompt has no tokens")
-        if len(prompt) >= self.max_sequence_tokens:
-            raise _RefusedError(
-                "prompt_too_long",
-                f"the prompt has {len(prompt)} tokens, but at most {self.max_sequence_tokens - 1} fit",
-            )
-        self._check_vocabulary("prompt", prompt)
-        return prompt
+    def _compute_drafts(self, model: DraftModel) -> None:
+        """Let the draft model compute for all sequences that the next pass brings a token, together."""
+        decoding = [one for one in self.scheduler.running if not one.paused and one.remaining == 1]
+        for sequence in decoding:
+            sequence.prepare(self.scheduler.budget.decode)
+        model.draft(len(decoding), self.hear)
 
-    def _check_vocabulary(self, name: str, tokens: list[int]) -> None:
-        if tokens and not 0 <= min(tokens) <= max(tokens) < self.backend.config.vocab_size:
-            raise _RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
-
-    def _run(self, plan: list[Scheduled], should_abort: Callable[[], bool] | None) -> None:
+    def _run(self, plan: list[Scheduled]) -> None:
         now = time.monotonic_ns()
         for item in plan:
             item.sequence.started_ns = item.sequence.started_ns or now
 
-        raised: Exception | None = None
-
         def given_up() -> bool:
-            nonlocal raised
-            try:
-                asked = raised is not None or (should_abort is not None and should_abort())
-            except Exception as error:  # no fault of the pass: it is raised where nothing takes it for one
-                raised, asked = error, True
+            asked = self.hear()
             wanted = [item.sequence for item in plan if not item.sequence.ended]
             return asked or not wanted or (self.scheduler.busy and all(sequence.warm for sequence in wanted))
 
         try:
             logits = self.backend.forward(_batch(plan), given_up)
         except PassAborted:
-            if raised is not None:
-                raise raised from None
             return
         except Exception:
             logger.exception("a forward pass failed")
@@ -426,57 +420,6 @@ class Engine:
         logprobs, sequence.unsent_logprobs = sequence.unsent_logprobs, []
         packed = pack_tokens(tokens)
         self._events.append(SequenceEvent(sequence.request.id, text, packed, finished, tuple(logprobs)))
-
-
-@dataclass(slots=True)
-class _Counters:
-    forward_passes: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    draft_tokens: int = 0
-    accepted_tokens: int = 0
-    finished: int = 0
-    cancelled: int = 0
-    warm_computed_tokens: int = 0
-    warm_used_tokens: int = 0
-    warm_dropped: int = 0
-    freed: list[int] = field(default_factory=lambda: [0] * (len(FREE_SECONDS) + 1))
-    free_seconds: float = 0.0
-
-    def count_freed(self, seconds: float) -> None:
-        self.freed[bisect_left(FREE_SECONDS, seconds)] += 1
-        self.free_seconds += seconds
-
-
-class _RefusedError(Exception):
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def _unpack(name: str, packed: bytes) -> list[int]:
-    if len(packed) % _TOKEN_BYTES:
-        raise _RefusedError("invalid_parameter", f"the {name} ends in the middle of a token")
-    return unpack_tokens(packed)
-
-
-def _check_sampling(params: SamplingParams) -> None:
-    """Refuse what no distribution comes of. Written so that NaN is outside of every range."""
-    demands = {
-        "max_tokens must not be negative": params.max_tokens >= 0,
-        "temperature must not be negative or NaN": params.temperature >= 0,
-        "top_p must be from 0 to 1": 0 <= params.top_p <= 1,
-        "min_p must be from 0 to 1": 0 <= params.min_p <= 1,
-        "repetition_penalty must be above 0 and finite": 0 < params.repetition_penalty < math.inf,
-        "presence_penalty must be finite": math.isfinite(params.presence_penalty),
-        "frequency_penalty must be finite": math.isfinite(params.frequency_penalty),
-        "logprobs must not be negative": params.logprobs is None or params.logprobs >= 0,
-        "logit_bias must be finite": all(map(math.isfinite, params.logit_bias.values())),
-    }
-    for demand, met in demands.items():
-        if not met:
-            raise _RefusedError("invalid_parameter", demand)
 
 
 def _batch(plan: list[Scheduled]) -> Batch:

@@ -105,9 +105,14 @@ class KVCache:
             node = node.parent
         return found
 
+    @staticmethod
+    def missing(table: BlockTable, num_tokens: int) -> int:
+        """The blocks that a table lacks to have room for so many tokens in all; negative if it has more."""
+        return -(-num_tokens // BLOCK_SIZE) - len(table.blocks)
+
     def has_room(self, table: BlockTable, num_tokens: int, spare: int = 0) -> bool:
         """Whether a table can have room for so many tokens in all with ``spare`` blocks left available."""
-        missing = self._missing(table, num_tokens)
+        missing = self.missing(table, num_tokens)
         return missing <= 0 or missing + spare <= self.available
 
     def reserve(self, table: BlockTable, num_tokens: int, spare: int = 0) -> bool:
@@ -117,7 +122,7 @@ class KVCache:
         """
         if not self.has_room(table, num_tokens, spare):
             return False
-        for _ in range(self._missing(table, num_tokens)):
+        for _ in range(self.missing(table, num_tokens)):
             if not self._free:
                 self._evict()
             table.blocks.append(self._free.pop())
@@ -154,10 +159,6 @@ class KVCache:
             node = node.parent
         table.blocks = []
         table.shared = 0
-
-    @staticmethod
-    def _missing(table: BlockTable, num_tokens: int) -> int:
-        return -(-num_tokens // BLOCK_SIZE) - len(table.blocks)
 
     def _share(self, table: BlockTable, index: int, node: _Node) -> None:
         if index < len(table.blocks):

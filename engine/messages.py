@@ -57,7 +57,8 @@ class SamplingParams(_Array, frozen=True):
 class GenerationRequest(_Array, tag=1, frozen=True):
     """One sequence to generate.
 
-    ``salt`` keys the prefix cache (one value per API key). ``draft`` is the text that the output will probably
+    ``salt`` keys the prefix cache (one value per API key). ``client`` tells those apart, within a salt, between whom
+    the engine's time is shared evenly: sessions, for one. ``draft`` is the text that the output will probably
     repeat, as tokens: it changes the time, never the result. With ``replay`` (tokens) each pass and each sample
     is computed, and the emitted token is then taken from it; drafters don't see it.
     """
@@ -69,6 +70,7 @@ class GenerationRequest(_Array, tag=1, frozen=True):
     speculation: bool = True
     draft: bytes | None = None
     replay: bytes | None = None
+    client: str = ""
 
 
 class CancelRequest(_Array, tag=2, frozen=True):

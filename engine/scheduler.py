@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from operator import attrgetter
 
 from .batch import BLOCK_SIZE
+from .budget import StepBudget, attended, rows_within
+from .fair_queue import Client, FairQueue, client_of, even_shares
 from .kv_cache import KVCache
 from .sequence import Sequence
 from .speculation.cost import USUAL_COST, PassCost
@@ -16,36 +19,7 @@ from .speculation.sharing import share_rows
 from .warming import Warming
 
 _ARRIVAL = attrgetter("arrival")
-
-
-@dataclass(frozen=True, slots=True)
-class StepBudget:
-    """Bounds on one pass, in tokens unless said otherwise."""
-
-    sequences: int = 64
-    """Sequences that run at a time."""
-    decode: int = 128
-    """Rows of sequences that bring a token, all drafts included."""
-    prefill: int = 512
-    """Rows of prompts while nobody decodes."""
-    prefill_beside_decode: int = 64
-    """Rows of prompts while somebody decodes: what bounds the wait for the next token."""
-    warm: int = 64
-    """Rows of a warm request, in full blocks. Up to so many are lost when a request comes, and a layer of the pass
-    is what it waits for; but passes of fewer rows compute fewer tokens a second."""
-    warm_beside_decode: int = 2
-    """Rows of a warm request in a pass over decoding sequences alone. On the CPU such a pass mostly waits for the
-    weights: two rows more cost nothing beside one and 2 to 6 % beside 2 to 32; four cost 3 to 22 %."""
-    warm_requests: int = 64
-    """Warm requests that are kept."""
-
-    def __post_init__(self) -> None:
-        if self.warm < BLOCK_SIZE or self.warm % BLOCK_SIZE or self.warm_requests < 1:
-            raise ValueError(f"warm rows must be a multiple of {BLOCK_SIZE}, and a warm request must be kept")
-        if self.warm_beside_decode < 0:
-            raise ValueError("there can't be fewer than no warm rows beside decoding sequences")
-        if min(self.decode, self.prefill, self.prefill_beside_decode) < self.sequences:
-            raise ValueError("every running sequence needs at least a row of each budget")
+_TURN = attrgetter("turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,86 +36,191 @@ class Scheduled:
 class Scheduler:
     """Continuous batching without phases (as in vLLM v1): every sequence has ``computed`` chasing its tokens.
 
-    Sequences start in the order of arrival, once there is room for all they know. When a running one finds no room
-    for its next token, the newest is put back to its place in the queue and computed again later; the oldest never
-    is, so it always ends and everybody gets a turn.
+    Every pass has a row of each decoding sequence. Prompts have so many beside them that nobody's next token comes
+    later than the budget's stretch allows, by what passes cost; they are split evenly between the clients, and then
+    between the prompts of each.
+
+    Who starts is the `FairQueue`'s choice, once there is room for all it knows. Nobody goes before it meanwhile, so a
+    long prompt finds room some time. When a running sequence finds no room for its next token, the one that started
+    last is put back and computed again later, in its old place among those that run. Of these, paused ones apart, the
+    one that started first is never put back and is in every pass, so it ends, and then the next is first.
 
     A paused sequence keeps its place, and its blocks as long as nobody needs them: it is put back before any that
     is not paused, also for one that waits to start. So the paused hold up nobody.
 
     Warm requests have the passes in which no other has anything to compute, and a few rows in those in which the
     others decode. They give up their blocks first.
+
+    Attributes:
+        running: sequences that have started and hold blocks, in the order in which they first did.
     """
 
     def __init__(self, cache: KVCache, budget: StepBudget | None = None, cost: PassCost = USUAL_COST) -> None:
         self.cache = cache
         self.budget = budget or StepBudget()
         self.cost = cost
-        self.waiting: list[Sequence] = []  # this and the next in the order of arrival
         self.running: list[Sequence] = []
         self.warming = Warming(cache, self.budget.warm, self.budget.warm_requests)
+        self._queue = FairQueue()
         self._arrivals = count(1)
+        self._turns = count(1)
+
+    @property
+    def waiting(self) -> list[Sequence]:
+        """Those that hold no blocks, in the order of arrival: they have not started, or were put back."""
+        return sorted(self._queue, key=_ARRIVAL)
+
+    @property
+    def num_waiting(self) -> int:
+        """How many are waiting."""
+        return len(self._queue)
 
     @property
     def busy(self) -> bool:
         """Whether some request, not counting paused and warm ones, has something to compute."""
-        return not all(sequence.paused for sequence in self.running) or not all(
-            sequence.paused for sequence in self.waiting
-        )
+        return not all(sequence.paused for sequence in self.running) or self._queue.wanting
 
     def add(self, sequence: Sequence) -> None:
-        """Queue a sequence. Its tokens and ``max_tokens`` must fit the cache when it runs alone."""
+        """Queue a sequence.
+
+        Raises:
+            ValueError: it would not fit the cache to its last token, even alone. (A warm one is dropped in its turn.)
+
+        """
         if sequence.warm:
             self.warming.add(sequence)
             return
+        room, needed = self.cache.num_blocks * BLOCK_SIZE, sequence.prompt_tokens + sequence.max_tokens
+        if needed > room:
+            raise ValueError(f"the sequence may have {needed} tokens, but at most {room} fit the cache")
         sequence.arrival = next(self._arrivals)
-        self.waiting.append(sequence)
+        self._queue.add(sequence)
 
     def remove(self, sequence: Sequence) -> None:
-        """Take a sequence out, whatever it is doing, and free its blocks."""
+        """Take a sequence out, whatever it is doing, and free its blocks. One that is not here is ignored."""
         if sequence.warm:
-            self.warming.remove(sequence)
-        elif sequence.table is None:
-            self.waiting.remove(sequence)
-        else:
+            if sequence in self.warming.sequences:
+                self.warming.remove(sequence)
+            return
+        if not sequence.arrival:
+            return
+        if sequence.table is not None:
             self.running.remove(sequence)
             self._release(sequence)
+        self._queue.end(sequence)
 
-    def schedule(self) -> list[Scheduled]:
-        """Plan the next pass: every running sequence that is not paused has its part in it.
+    def schedule(self, between: Callable[[], object] | None = None) -> list[Scheduled]:
+        """Plan the next pass.
 
-        With no such sequence, the pass is that of a warm request, which may also come last in one of decoding
-        sequences. Empty only if there is nothing to do.
+        Every running sequence that decodes and is not paused has its part in it, and prompts share what is left. With
+        no such sequence, the pass is that of a warm request, which may also come last in one of decoding sequences.
+        ``between`` is called between the drafts of two sequences, as these may take time. It may add and remove
+        sequences; what was removed is not in the plan.
+
+        Returns: empty only if there is nothing to do.
         """
+        for sequence in self.running:
+            self._queue.settle(sequence)
         self._admit()
-        # More than the budget allows may run where some were paused for a while: then the oldest go on.
+        # More than the budget allows may run where some were paused for a while: then the first go on.
         active = [sequence for sequence in self.running if not sequence.paused][: self.budget.sequences]
         for sequence in active:
             self._reuse(sequence)
-        decoding = [sequence for sequence in active if sequence.remaining == 1]
-        # The shortest first, each an even share of what is left: a short prompt does not wait for a long one.
-        prefilling = sorted(
-            (sequence for sequence in active if sequence.remaining > 1),
-            key=lambda sequence: sequence.remaining,
-        )
         plan: dict[Sequence, Scheduled] = {}
-        self._share_out(plan, decoding, self.budget.decode)
-        self._share_out(plan, prefilling, self.budget.prefill_beside_decode if decoding else self.budget.prefill)
-        self._add_drafts(plan)
-        return [*plan.values(), *self._warm_part(idle=not plan, decoding=not prefilling)]
+        decoding = [sequence for sequence in active if sequence.remaining == 1]
+        for sequence in decoding:
+            self._plan(plan, sequence, 1)
+        # Those that were put back to make room for the others have no table any more.
+        prompts = [sequence for sequence in active if sequence.remaining > 1 and sequence.table is not None]
+        for sequence, rows in zip(prompts, self._prompt_rows(plan, prompts), strict=True):
+            if rows:
+                self._plan(plan, sequence, rows)
+        self._add_drafts(plan, between or (lambda: None))
+        return [*plan.values(), *self._warm_part(plan, beside=not prompts)]
 
-    def _warm_part(self, idle: bool, decoding: bool) -> list[Scheduled]:
-        spare, most = len(self.running), self.budget.warm_beside_decode
+    def check_integrity(self) -> None:
+        """Verify that every block and every sequence is where it should be.
+
+        Raises:
+            AssertionError: something is not.
+
+        """
+        running, waiting, warming = self.running, self.waiting, self.warming.sequences
+        self.cache.check_integrity(
+            [sequence.table for sequence in running if sequence.table is not None],
+            [sequence.table for sequence in warming if sequence.table is not None],
+        )
+        self._queue.check_integrity(running)
+        assert all(sequence.table is not None for sequence in running)
+        assert all(sequence.table is None for sequence in waiting)
+        assert all(not sequence.computed for sequence in [*waiting, *warming] if sequence.table is None)
+        assert len({*running, *waiting, *warming}) == len(running) + len(waiting) + len(warming)
+        assert all(sequence.warm for sequence in warming)
+        turns = [sequence.turn for sequence in running]
+        assert turns == sorted({*turns}) and 0 not in turns, "not in the order in which they started"
+
+    def _prompt_rows(self, plan: dict[Sequence, Scheduled], prompts: list[Sequence]) -> list[int]:
+        """How many rows each prompt has in a pass beside those that are planned; the first has one at least."""
+        if not prompts:
+            return []
+        rows = len(plan)
+        keys = sum(attended(sequence.computed, 1) for sequence in plan)
+        if plan:
+            most, usual = self.budget.prefill_beside_decode, self.cost.seconds(rows, keys)
+        else:
+            most, usual = self.budget.prefill, self.cost.seconds(self.budget.prefill)
+        clients: dict[Client, list[Sequence]] = {}
+        for sequence in prompts:
+            clients.setdefault(client_of(sequence), []).append(sequence)
+        # The client of the one that started first has its part in any case; then who was served least.
+        first, *others = clients.values()
+        groups = [first, *sorted(others, key=lambda group: self._queue.served(group[0]))]
+        wanted = [sum(sequence.remaining for sequence in group) for group in groups]
+
+        def split(total: int) -> dict[Sequence, int]:
+            parts: dict[Sequence, int] = {}
+            for group, share in zip(groups, even_shares(wanted, total), strict=True):
+                shares = even_shares([sequence.remaining for sequence in group], share)
+                parts.update(zip(group, shares, strict=True))
+            return parts
+
+        def seconds(total: int) -> float:
+            parts = split(total)
+            its_keys = sum(attended(sequence.computed, part) for sequence, part in parts.items())
+            return self.cost.seconds(rows + total, keys + its_keys)
+
+        most = min(most, sum(wanted))
+        parts = split(rows_within(usual * self.budget.prefill_stretch, BLOCK_SIZE, most, seconds))
+        return [parts[sequence] for sequence in prompts]
+
+    def _warm_part(self, plan: dict[Sequence, Scheduled], beside: bool) -> list[Scheduled]:
         chosen = None
-        if idle:
-            chosen = self.warming.next(spare)
-        elif decoding and most:
-            chosen = self.warming.beside(most, spare)
+        if not plan:
+            chosen = self.warming.next(len(self.running), self._warm_rows)
+        elif beside and self.budget.warm_beside_decode:
+            rows = sum(item.rows + len(item.draft.tokens) for item in plan.values())
+            keys = sum(attended(s.computed, item.rows + len(item.draft.tokens)) for s, item in plan.items())
+            within = self.cost.seconds(rows, keys) * self.budget.warm_stretch
+
+            def fitting(position: int) -> int:
+                def seconds(more: int) -> float:
+                    return self.cost.seconds(rows + more, keys + attended(position, more))
+
+                return rows_within(within, 1, self.budget.warm_beside_decode, seconds)
+
+            chosen = self.warming.beside(len(self.running), fitting)
         return [] if chosen is None else [Scheduled(*chosen, samples=False, draft=NO_DRAFT)]
+
+    def _warm_rows(self, position: int) -> int:
+        """The rows of a pass of warm work alone, from a position on: up to the end of a block."""
+        within = self.cost.seconds(self.budget.warm) * self.budget.prefill_stretch
+        begun, most = position % BLOCK_SIZE, self.budget.warm - position % BLOCK_SIZE
+        rows = rows_within(within, 1, most, lambda rows: self.cost.seconds(rows, attended(position, rows)))
+        return max((begun + rows) // BLOCK_SIZE, 1) * BLOCK_SIZE - begun
 
     def _admit(self) -> None:
         while sum(not sequence.paused for sequence in self.running) < self.budget.sequences:
-            sequence = next((sequence for sequence in self.waiting if not sequence.paused), None)
+            sequence = self._queue.next()
             if sequence is None or not self._start(sequence):
                 return
 
@@ -155,8 +234,9 @@ class Scheduler:
             if not self._give_way():
                 self._release(sequence)
                 return False
-        self.waiting.remove(sequence)
-        insort(self.running, sequence, key=_ARRIVAL)
+        self._queue.start(sequence)
+        sequence.turn = sequence.turn or next(self._turns)
+        insort(self.running, sequence, key=_TURN)
         return True
 
     def _reuse(self, sequence: Sequence) -> None:
@@ -168,18 +248,13 @@ class Scheduler:
             tokens = self.cache.match(table, sequence.tokens)
             sequence.reuse(tokens, self.cache.use(table, known))
 
-    def _share_out(self, plan: dict[Sequence, Scheduled], sequences: list[Sequence], budget: int) -> None:
-        for index, sequence in enumerate(sequences):
-            share = budget // (len(sequences) - index)
-            rows = min(sequence.remaining, share)
-            # One that was put back to make room for an earlier one has no table any more.
-            if sequence.table is not None and self._make_room(plan, sequence, rows):
-                samples = rows == sequence.remaining
-                plan[sequence] = Scheduled(sequence, rows, samples, NO_DRAFT)
-                budget -= rows
+    def _plan(self, plan: dict[Sequence, Scheduled], sequence: Sequence, rows: int) -> None:
+        """Give a sequence rows if there is room, and if it was not put back for an earlier one."""
+        if sequence.table is not None and self._make_room(plan, sequence, rows):
+            plan[sequence] = Scheduled(sequence, rows, rows == sequence.remaining, NO_DRAFT)
 
     def _make_room(self, plan: dict[Sequence, Scheduled], sequence: Sequence, rows: int) -> bool:
-        """Reserve what the rows need, putting back the newest sequences; False if that was this one itself."""
+        """Reserve what the rows need, putting back those that started last; False if that was this one itself."""
         while sequence.table is not None:
             if self.cache.reserve(sequence.table, sequence.computed + rows):
                 return True
@@ -190,7 +265,7 @@ class Scheduler:
         return False
 
     def _give_way(self) -> bool:
-        """Free what those hold who are not computing: the oldest warm request, or else the newest paused sequence."""
+        """Free what the oldest warm request holds, or else the paused sequence that started last."""
         if self.warming.give_way():
             return True
         paused = next((sequence for sequence in reversed(self.running) if sequence.paused), None)
@@ -201,22 +276,31 @@ class Scheduler:
     def _put_back(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
         self._release(sequence)
-        insort(self.waiting, sequence, key=_ARRIVAL)
+        self._queue.put_back(sequence)
 
-    def _add_drafts(self, plan: dict[Sequence, Scheduled]) -> None:
+    def _add_drafts(self, plan: dict[Sequence, Scheduled], between: Callable[[], object]) -> None:
         """Give drafts what pays of the decode budget, as far as there is room without putting anybody back."""
         sampling = [item for item in plan.values() if item.samples]
         most = self.budget.decode - len(sampling)
-        drafts = [item.sequence.propose(most) for item in sampling]
+        drafts: list[Draft] = []
+        for item in sampling:
+            if drafts:
+                between()
+            drafts.append(NO_DRAFT if item.sequence.table is None else item.sequence.propose(most))
+        for sequence in [sequence for sequence in plan if sequence.table is None]:
+            del plan[sequence]
         if not any(draft.tokens for draft in drafts):
             return
-        contexts = [len(item.sequence.tokens) for item in sampling]
+        left = [(item, draft) for item, draft in zip(sampling, drafts, strict=True) if item.sequence in plan]
+        contexts = [len(item.sequence.tokens) for item, _ in left]
         rows = sum(item.rows for item in plan.values())
-        lengths = share_rows(drafts, contexts, rows, most, self.cost)
-        for item, draft, length in zip(sampling, drafts, lengths, strict=True):
+        lengths = share_rows([draft for _, draft in left], contexts, rows, most, self.cost)
+        for (item, draft), length in zip(left, lengths, strict=True):
             sequence = item.sequence
             assert sequence.table is not None
-            if length and self.cache.reserve(sequence.table, len(sequence.tokens) + length):
+            room = (len(sequence.table.blocks) + self.cache.available) * BLOCK_SIZE - len(sequence.tokens)
+            length = min(length, room)
+            if length > 0 and self.cache.reserve(sequence.table, len(sequence.tokens) + length):
                 plan[sequence] = replace(item, draft=draft.cut(length))
 
     def _release(self, sequence: Sequence) -> None:

@@ -38,6 +38,8 @@ class Sequence:
     """
 
     request: GenerationRequest
+    message: GenerationRequest | WarmRequest
+    """What it came by: the request, unless it is warm."""
     max_tokens: int
     received_ns: int
     tokens: list[int]
@@ -56,7 +58,11 @@ class Sequence:
     """Computed for the cache alone; nothing is sampled."""
     paused: bool = False
     arrival: int = 0
-    """Its place among all requests, by which those that wait and run are ordered."""
+    """Its place among all requests, by which those of a client start."""
+    turn: int = 0
+    """Its place among all that have started, by which those that run are ordered; 0 before."""
+    charged: int = 0
+    """What its client's account was charged for it."""
     ended: bool = False
 
     # The receipt. Prompt tokens that are computed again after a preemption are not counted again.
@@ -79,9 +85,15 @@ class Sequence:
         drafting: CreateDrafter = create_drafter,
     ) -> Sequence:
         """A sequence that is to be computed from its beginning."""
-        drafter = drafting(request, prompt, len(prompt) + max_tokens) if request.speculation else None
+        drafter = None
+        if request.speculation:
+            try:
+                drafter = drafting(request, prompt, len(prompt) + max_tokens)
+            except Exception:  # it may cost time, never a request
+                logger.exception("nothing can draft for sequence %d", request.id)
         return cls(
             request=request,
+            message=request,
             max_tokens=max_tokens,
             received_ns=received_ns,
             tokens=prompt,
@@ -98,6 +110,7 @@ class Sequence:
         tokens = prompt[: len(prompt) // BLOCK_SIZE * BLOCK_SIZE]
         nothing = GenerationRequest(request.id, b"", SamplingParams(max_tokens=0), request.salt, speculation=False)
         sequence = cls.create(nothing, tokens, 0, received_ns)
+        sequence.message = request
         sequence.warm = True
         return sequence
 
@@ -111,16 +124,27 @@ class Sequence:
         """How many tokens were emitted."""
         return len(self.tokens) - self.prompt_tokens
 
+    def prepare(self, limit: int) -> None:
+        """A draft of at most ``limit`` tokens will be asked for next: see `Drafter.prepare`."""
+        limit = min(limit, self.max_tokens - self.output_tokens - 1)
+        if self.drafter is not None and limit > 0:
+            try:
+                self.drafter.prepare(limit)
+            except Exception:
+                self._go_on_without_drafts()
+
     def propose(self, limit: int) -> Draft:
         """A draft of at most ``limit`` tokens, none beyond what may still be emitted."""
         limit = min(limit, self.max_tokens - self.output_tokens - 1)
         if self.drafter is None or limit <= 0:
             return NO_DRAFT
         try:
-            return self.drafter.propose(limit)
+            draft = self.drafter.propose(limit)
         except Exception:
-            self._go_on_without_drafts()
+            if not self.ended:  # it can end while something drafts for it, which that may not get over
+                self._go_on_without_drafts()
             return NO_DRAFT
+        return NO_DRAFT if self.ended else draft
 
     def adjusted(self, row: Logits, ahead: list[int]) -> Logits:
         """The logits to choose from behind the known tokens and those ``ahead``: bias and penalties applied."""

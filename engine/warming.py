@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .batch import BLOCK_SIZE
+from collections.abc import Callable
+
 from .kv_cache import KVCache
 from .messages import FinishReason
 from .sequence import Sequence
@@ -29,6 +30,7 @@ class Warming:
         self.sequences: list[Sequence] = []
         self.ended: list[tuple[Sequence, FinishReason]] = []
         self._turns: list[Sequence] = []  # the last is next
+        self._lacked: dict[Sequence, int] = {}  # blocks that one without any found missing
 
     def add(self, sequence: Sequence) -> None:
         """Queue a sequence. One whose blocks are all in the cache ends at once; that counts as using them lately."""
@@ -45,34 +47,40 @@ class Warming:
         """Take a sequence out, whatever it is doing, and free its blocks."""
         self.sequences.remove(sequence)
         self._turns.remove(sequence)
+        self._lacked.pop(sequence, None)
         self._release(sequence)
 
-    def next(self, spare: int) -> tuple[Sequence, int] | None:
+    def next(self, spare: int, rows: Callable[[int], int]) -> tuple[Sequence, int] | None:
         """The sequence to compute in a pass of its own, and how many of its tokens; room for them is reserved.
+
+        ``rows`` says how many a pass may have of one that is computed up to a position: only full blocks are kept if
+        it is given up later on, so it should get to the end of one.
 
         One that does not fit as a whole, with ``spare`` blocks left over, is dropped rather than begun: it would push
         out what others come back for, to end unfinished.
         """
         while (sequence := self._whose_turn()) is not None:
-            # Only full blocks are kept if it is given up later on.
-            if (taken := self._take(sequence, self.chunk - sequence.computed % BLOCK_SIZE, spare)) is not None:
+            if (taken := self._take(sequence, rows(sequence.computed), spare)) is not None:
                 return taken
             self._end(sequence, "cancel")
         return None
 
-    def beside(self, rows: int, spare: int) -> tuple[Sequence, int] | None:
-        """The sequence to compute in a pass of others, and at most so many of its tokens; as `next`, but drops none.
+    def beside(self, spare: int, rows: Callable[[int], int]) -> tuple[Sequence, int] | None:
+        """The sequence to compute in a pass of others, and how many of its tokens; as `next`, but drops none.
 
         There may be room for one that does not fit once those others have ended. It keeps its turn, and holds up
-        nobody: the next that fits goes before it.
+        nobody: the next that fits goes before it. What it lacked is remembered, so that it looks again for what the
+        cache holds only when there is that much room: in a full cache, a pass looks for nobody.
         """
         for sequence in self._turns[::-1]:
+            if sequence.table is None and self.cache.available < self._lacked.get(sequence, 0) + spare:
+                continue
             if self._done(sequence):
                 self._end(sequence, "stop")
-            elif (taken := self._take(sequence, rows, spare)) is not None:
+            elif (taken := self._take(sequence, rows(sequence.computed), spare)) is not None:
                 return taken
             elif not sequence.computed:
-                self._release(sequence)
+                self._let_go(sequence)
         return None
 
     def give_way(self) -> bool:
@@ -118,6 +126,13 @@ class Warming:
         if found > sequence.computed:  # and not in the middle of a block
             sequence.reuse(found)
         return not sequence.remaining
+
+    def _let_go(self, sequence: Sequence) -> None:
+        """Release one for which there is no room, and note how many blocks must be available before there may be."""
+        assert sequence.table is not None
+        lacked, before = self.cache.missing(sequence.table, len(sequence.tokens)), self.cache.available
+        self._release(sequence)
+        self._lacked[sequence] = lacked + self.cache.available - before
 
     def _end(self, sequence: Sequence, reason: FinishReason) -> None:
         self.remove(sequence)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import ClassVar, Final
 
 import structlog
@@ -49,6 +50,8 @@ Send = Callable[[ServerMessage], int]
 Make = Callable[[PromptPlan], tuple[GenerationRequest, Output]]
 """From a plan to what the engine gets, and what makes frames of its text. May raise `Refused`."""
 
+_clients = count(1)
+
 
 @dataclass(eq=False, slots=True)
 class Surroundings:
@@ -56,6 +59,7 @@ class Surroundings:
 
     Attributes:
         salt: keys the prefix cache.
+        client: between whom the engine's time is shared evenly: each session is one.
         on_end: told of each request that was accepted, after its terminal frame.
         prepare: makes a request's plan, and starts it.
         paused: the engine is to compute nothing for them.
@@ -67,6 +71,7 @@ class Surroundings:
     on_end: Callable[[Generation], None]
     prepare: Callable[[Generation, Layout, Make], None]
     paused: bool = False
+    client: str = field(default_factory=lambda: str(next(_clients)))
 
 
 @dataclass(eq=False, slots=True)
@@ -219,6 +224,7 @@ class Generation:
             speculation=sampling.speculation == "auto",
             draft=None if plan.draft is None else pack_tokens(plan.draft),
             replay=None if plan.replay is None else pack_tokens(plan.replay),
+            client=around.client,
         )
 
     def _leave(self) -> None:

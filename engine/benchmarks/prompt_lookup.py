@@ -36,5 +36,5 @@ class PromptLookup(Drafter):
             place = self._first.get(tuple(tokens[len(tokens) - size :]))
             if place is not None:
                 draft = tokens[place : place + min(budget, self._draft_tokens)]
-                return Draft(draft, self.source, size, [1.0] * len(draft), [1.0] * len(draft))
+                return Draft(draft, self.source, size, [(1.0, 1.0)] * len(draft))
         return NO_DRAFT

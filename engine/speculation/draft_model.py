@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ..batch import BLOCK_SIZE, Batch, SequenceSlice
 from ..errors import ModelError
-from ..kv_cache import BlockTable, KVCache
+from ..kv_cache import KVCache
 from ..options import EngineOptions
 from .drafter import NO_DRAFT, CostlyDrafter, Draft
 
@@ -16,15 +18,19 @@ if TYPE_CHECKING:
     from ..backends.base import Backend
 
 _CATCHING_UP: Final = 64
-"""Known tokens that are computed at a time, before the first draft: the other model's pass waits for them."""
+"""Known tokens of a sequence that are computed in a pass: the other model's waits for it."""
+_ROWS: Final = 128
+"""Known tokens of all sequences that are computed in a pass."""
 _LONGEST: Final = 16
-"""Tokens of a draft. Each takes a pass, during which nothing else happens."""
+"""Tokens of a draft. Each takes a pass."""
 _KV_SHARE: Final = 4
 """The part of the memory for keys and values that it has, beyond it."""
 
+logger = logging.getLogger(__name__)
+
 
 class DraftModel:
-    """A model that drafts greedily, with keys and values of its own, for any number of sequences.
+    """A model that drafts greedily, with keys and values of its own, for any number of sequences at once.
 
     Attributes:
         effort: what a pass of it costs, in passes of the model it drafts for. To be measured.
@@ -39,16 +45,69 @@ class DraftModel:
         self.effort = 0.25
         self.vocabulary = backend.config.vocab_size
         self.drafters = 0
+        self.wanting: list[ModelDrafter] = []
+        """Those that want tokens of the next `draft`."""
 
-    def next_token(self, tokens: list[int], position: int, table: BlockTable) -> int:
-        """Compute tokens from a position on; returns the likeliest to follow, of equals the lowest."""
-        part = SequenceSlice(0, len(tokens), position, table.blocks)
-        (row,) = self.backend.forward(Batch(tokens, [part], [len(tokens) - 1])).numpy()
-        return int(row[: self.vocabulary].argmax())
+    def draft(self, waiting: int, should_abort: Callable[[], bool] | None = None) -> None:
+        """Compute what is wanted, as far as it pays: a pass for each place in the drafts, over all sequences.
+
+        The first pass computes the known tokens that are not computed yet, too, up to `_ROWS` in all, those of
+        whom has fewest first. ``waiting`` is how many sequences the next pass of the other model brings a token:
+        all of them wait, so a pass must save as much as it costs for each. A pass that fails ends the drafts of those
+        in it, and nothing else.
+
+        ``should_abort`` is asked before each pass and between its layers, and must not raise; sequences may end in
+        it. What the passes before computed stands.
+        """
+        drafting, self.wanting = self.wanting, []
+        for place in range(_LONGEST):
+            drafting = [drafter for drafter in drafting if drafter.wants(place)]
+            worth = sum(drafter.wanted[place] for drafter in drafting)
+            if worth <= self.effort * waiting or (should_abort is not None and should_abort()):
+                return
+            # Some may have ended while that was asked.
+            drafting = self._pass([drafter for drafter in drafting if drafter.wants(place)], should_abort)
+
+    def _pass(self, drafters: list[ModelDrafter], should_abort: Callable[[], bool] | None) -> list[ModelDrafter]:
+        """One pass over the next rows of the drafters; returns those that have another token drafted now."""
+        from ..backends.base import PassAborted  # imports torch, as whoever made the backend has
+
+        batch, parts, room = Batch([], []), [], _ROWS
+        for drafter in sorted(drafters, key=lambda drafter: drafter.behind):
+            rows = drafter.next_rows(min(_CATCHING_UP, room))
+            if rows:
+                first, room = len(batch.token_ids), room - len(rows)
+                batch.token_ids += rows
+                batch.slices.append(SequenceSlice(first, len(rows), drafter.computed, drafter.table.blocks))
+                batch.logit_rows.append(len(batch.token_ids) - 1)
+                parts.append((drafter, len(rows)))
+        if not parts:
+            return []
+        try:
+            logits = self.backend.forward(batch, should_abort).numpy()
+        except PassAborted:
+            return []
+        except Exception:
+            logger.exception("a pass of the draft model failed; %d sequences go on without it", len(parts))
+            for drafter, _ in parts:
+                drafter.give_up()
+            return []
+        ahead = []
+        for (drafter, rows_computed), row in zip(parts, logits, strict=True):
+            # Of equals the lowest.
+            if drafter.take(rows_computed, int(row[: self.vocabulary].argmax())):
+                ahead.append(drafter)
+        return ahead
 
 
 class ModelDrafter(CostlyDrafter):
-    """What a draft model would say."""
+    """What a draft model would say.
+
+    Attributes:
+        table: the blocks of its keys and values.
+        computed: how many tokens have them, those drafted included.
+        wanted: what each token saves that it is to draft; see `CostlyDrafter.want`.
+    """
 
     source = "model"
 
@@ -57,21 +116,62 @@ class ModelDrafter(CostlyDrafter):
         model.drafters += 1
         self._model = model
         self._tokens = list(prompt)
-        self._table = model.cache.open(salt)
-        self._computed = model.cache.match(self._table, prompt)
-        self._readable = self._reads(prompt)
+        self.table = model.cache.open(salt)
+        self.computed = model.cache.match(self.table, prompt)
+        self.wanted: Sequence[float] = ()
+        self._usable = self._reads(prompt)
         self._draft: list[int] = []  # the last one, whose keys and values follow those of the tokens
         self._foreseen = 0
 
     @property
     def effort(self) -> float:
-        """A pass of the draft model for each sequence that has one, as all of them wait for each other's."""
-        return self._model.effort * self._model.drafters
+        """A pass of the draft model, as it drafts for all at once."""
+        return self._model.effort
 
     @property
     def evidence(self) -> int:
         """The last tokens in a row that were foreseen."""
         return self._foreseen
+
+    @property
+    def behind(self) -> int:
+        """Known and drafted tokens that are still to be computed; at least 1 while there is more to draft."""
+        return len(self._tokens) + len(self._draft) - self.computed
+
+    def want(self, saved: Sequence[float]) -> None:
+        """Ask for so many tokens, as far as there is room. Not for any behind tokens that the model doesn't have."""
+        known, model = len(self._tokens), self._model
+        room = (len(self.table.blocks) + model.cache.available) * BLOCK_SIZE
+        budget = min(len(saved), _LONGEST, min(model.max_tokens, room) - known)
+        # The last known token is computed again if need be, for what follows it.
+        self.computed = min(self.computed, known - 1)
+        self._draft = []
+        if budget > 0 and self._usable and model.cache.reserve(self.table, known + budget):
+            self.wanted = saved[:budget]
+            model.wanting.append(self)
+
+    def wants(self, place: int) -> bool:
+        """Whether a token in this place of the draft is wanted."""
+        return place < len(self.wanted)
+
+    def next_rows(self, limit: int) -> list[int]:
+        """At most so many of the tokens that are to be computed next."""
+        known = self._tokens[self.computed : self.computed + limit]
+        return (known + self._draft[max(self.computed - len(self._tokens), 0) :])[:limit]
+
+    def take(self, rows: int, token: int) -> bool:
+        """A pass computed ``rows`` tokens, and ``token`` is likeliest to follow; returns whether that is drafted."""
+        if not self.wanted:  # it ended during the pass
+            return False
+        self.computed += rows
+        if self.behind:
+            return False
+        self._draft.append(token)
+        return True
+
+    def give_up(self) -> None:
+        """Draft no more: the model failed on it."""
+        self._usable, self.wanted, self._draft = False, (), []
 
     def observe(self, emitted: list[int]) -> None:
         """Take the tokens that the last pass brought; what was computed of them in the draft stays."""
@@ -82,44 +182,25 @@ class ModelDrafter(CostlyDrafter):
                 break
             standing += 1
             self._foreseen += 1
-        self._computed = min(self._computed, len(self._tokens) + standing)
+        self.computed = min(self.computed, len(self._tokens) + standing)
         self._tokens += emitted
-        self._readable = self._readable and self._reads(emitted)
-        self._draft = []
+        self._usable = self._usable and self._reads(emitted)
+        self.wanted, self._draft = (), []
 
     def propose(self, budget: int) -> Draft:
-        """The likeliest tokens, one after the other; none while what is known is not computed, or has no room."""
-        known, model = len(self._tokens), self._model
-        budget = min(budget, _LONGEST, model.max_tokens - known)
-        # The last known token is computed again if need be, for what follows it.
-        self._computed = min(self._computed, known - 1)
-        self._draft = []
-        if budget <= 0 or not self._readable or not model.cache.reserve(self._table, known + budget):
-            return NO_DRAFT
-        rows = self._tokens[self._computed : self._computed + _CATCHING_UP]
-        token = self._compute(rows)
-        if self._computed < known:
-            return NO_DRAFT
-        draft = [token]
-        while len(draft) < budget:
-            draft.append(self._compute(draft[-1:]))
-        self._draft = draft
-        return Draft(draft, self.source, self._foreseen)
+        """What was computed of the likeliest tokens, one after the other."""
+        return Draft(self._draft[:budget], self.source, self._foreseen) if self._draft else NO_DRAFT
 
     def close(self) -> None:
         """Leave the keys and values to others of the same salt, for as long as there is room."""
         self._model.drafters -= 1
-        self._model.cache.commit(self._table, self._tokens, min(self._computed, len(self._tokens)))
-        self._model.cache.release(self._table)
+        self.wanted = ()
+        self._model.cache.commit(self.table, self._tokens, min(self.computed, len(self._tokens)))
+        self._model.cache.release(self.table)
 
     def _reads(self, tokens: list[int]) -> bool:
         """Whether the draft model has all of the tokens: models of one vocabulary differ in how they pad it."""
         return max(tokens, default=0) < self._model.backend.config.vocab_size
-
-    def _compute(self, tokens: list[int]) -> int:
-        following = self._model.next_token(tokens, self._computed, self._table)
-        self._computed += len(tokens)
-        return following
 
 
 def load_draft_model(options: EngineOptions) -> DraftModel | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -15,21 +15,19 @@ class Draft:
     Attributes:
         source: whose they are.
         evidence: how many of the newest tokens agreed with the place that the draft was taken from.
-        survival: the estimated probability that the draft stands up to and with each token.
-        saved: the passes that verifying each token is estimated to save.
+        outlook: for each token, or more: the estimated probability that it stands, with all before it, and the
+            passes that verifying it is estimated to save. Found while it is iterated over, and as far; only as long
+            as nothing more was observed.
     """
 
     tokens: list[int]
     source: str = ""
     evidence: int = 0
-    survival: Sequence[float] = ()
-    saved: Sequence[float] = ()
+    outlook: Iterable[tuple[float, float]] = ()
 
     def cut(self, length: int) -> Draft:
         """Its first ``length`` tokens."""
-        if length >= len(self.tokens):
-            return self
-        return Draft(self.tokens[:length], self.source, self.evidence, self.survival[:length], self.saved[:length])
+        return self if length >= len(self.tokens) else replace(self, tokens=self.tokens[:length])
 
 
 NO_DRAFT: Final = Draft([])
@@ -52,19 +50,29 @@ class Drafter(ABC):
     def propose(self, budget: int) -> Draft:
         """At most ``budget`` tokens that will probably come next; none if there is no guess. Changes no later one."""
 
+    def prepare(self, budget: int) -> None:  # noqa: B027  (only what computes needs to)
+        """At most ``budget`` tokens will be proposed next: say what of it has to be computed, with others' drafts."""
+
     def close(self) -> None:  # noqa: B027  (most hold nothing)
         """Give back what it holds; the sequence has ended."""
 
 
 class CostlyDrafter(Drafter):
-    """A drafter whose drafts take so much time that it is asked only where they pay."""
+    """A drafter whose tokens are computed, for several sequences at once, where they were wanted before.
+
+    It proposes what was computed since the last tokens were observed.
+    """
 
     @property
     @abstractmethod
     def effort(self) -> float:
-        """What drafting a token takes, in passes of the model."""
+        """What computing a token for all sequences takes, in passes of the model."""
 
     @property
     @abstractmethod
     def evidence(self) -> int:
         """That of the draft it would propose."""
+
+    @abstractmethod
+    def want(self, saved: Sequence[float]) -> None:
+        """Ask for so many tokens; ``saved`` are the passes that each is estimated to save."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
 
 from .cost import PassCost
 from .drafter import Draft
@@ -16,32 +18,46 @@ def share_rows(drafts: Sequence[Draft], contexts: Sequence[int], rows: int, most
     many keys as ``contexts`` says. A token that stands saves a part of a later pass, and its row would have been
     computed sooner or later. One that is rejected makes this pass longer for nothing, and for all the sequences that
     wait for it. The tokens that save most for what they are expected to waste go first, as far as that pays.
+
+    Of an outlook no more is asked for than is looked at: a token beyond each draft's share.
     """
-    lengths = [0] * len(drafts)
+    best = [0] * len(drafts)
+    lengths = list(best)
+    outlooks = [zip(draft.outlook, draft.tokens, strict=False) for draft in drafts]
+
+    def offer(index: int) -> tuple[float, int, float, float] | None:
+        """The next token of a draft: its worth for what it wastes, whose it is, what it saves and wastes."""
+        following = next(outlooks[index], None)
+        if following is None:
+            return None
+        (survival, saved), _ = following
+        wasted = 1 - survival
+        return -saved / max(wasted, 1e-9), index, saved, wasted
+
+    offers = [first for first in map(offer, range(len(drafts))) if first is not None]
+    if not offers:
+        return best
+    heapify(offers)
     a_pass = cost.seconds(len(drafts), sum(contexts))
-    offers: list[tuple[float, int]] = []
-
-    def offer(index: int) -> None:
-        draft, place = drafts[index], lengths[index]
-        if place < len(draft.survival):
-            wasted = max(1 - draft.survival[place], 1e-9)
-            heappush(offers, (-draft.saved[place] / wasted, index))
-
-    for index in range(len(drafts)):
-        offer(index)
-    best, gain, most_gained = list(lengths), 0.0, 0.0
-    seconds = cost.seconds(rows)
-    for added in range(1, most + 1):
-        if not offers:
-            break
-        _, index = heappop(offers)
-        draft, place = drafts[index], lengths[index]
-        longer = cost.seconds(rows + added)
-        row = longer - seconds + cost.per_key * contexts[index]
-        gain += draft.saved[place] * a_pass - len(drafts) * (1 - draft.survival[place]) * row
-        seconds = longer
+    gain, most_gained = 0.0, 0.0
+    for a_row in _rows_seconds(cost, 1 << (rows + most).bit_length())[rows : rows + most]:
+        _, index, saved, wasted = offers[0]
+        gain += saved * a_pass - len(drafts) * wasted * (a_row + cost.per_key * contexts[index])
         lengths[index] += 1
-        offer(index)
         if gain > most_gained:
             best, most_gained = list(lengths), gain
+        following = offer(index)
+        if following is not None:
+            heapreplace(offers, following)
+        else:
+            heappop(offers)
+            if not offers:
+                break
     return best
+
+
+@lru_cache(maxsize=32)
+def _rows_seconds(cost: PassCost, most: int) -> list[float]:
+    """What the second row and each further one, up to ``most``, adds to a pass; the first entry is of no use."""
+    seconds = [cost.seconds(rows) for rows in range(1, most + 1)]
+    return [0.0, *(longer - shorter for shorter, longer in pairwise(seconds))]

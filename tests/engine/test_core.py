@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from warmline.engine import FREE_SECONDS, CancelRequest, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
+from warmline.engine.budget import StepBudget
 from warmline.engine.core import Engine
-from warmline.engine.scheduler import StepBudget
 
 PROMPT = [5, 6, 7] * 10  # the fake model answers it with 56 tokens
 SMALL = StepBudget(sequences=4, decode=8, prefill=8, prefill_beside_decode=4)
@@ -215,7 +215,9 @@ def test_a_prompt_that_is_too_long_is_told_both_numbers(fake, run):
     """The message names what was sent and what fits: the smaller of the context and the KV memory."""
     engine = Engine(fake.FakeBackend(num_blocks=4, context_length=1000), fake.FakeTokenizer())
     error = run(engine, request(1, letters(64)))[1].finished.error
-    assert "64" in error and "63" in error
+    assert error == "the prompt has 64 tokens, but at most 63 fit"
+    engine.warm(WarmRequest(3, pack_tokens(letters(100))))
+    assert engine.take_events()[0].finished.error == "the prompt has 100 tokens, but at most 63 fit"
     assert run(engine, request(2, letters(63), max_tokens=10))[2].finished.reason in ("length", "stop")
 
 
@@ -485,6 +487,67 @@ def test_what_the_callback_did_before_it_raised_stands(engine):
     assert engine.stats().running == 1
 
 
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_the_callback_raises_comes_out_where_the_backend_does_not_mind(engine, monkeypatch, failed):
+    """Also where the pass went on to its end, or to a fault of its own: what it brought is told by the next step."""
+    forward = engine.backend.forward
+
+    def deaf(batch, should_abort):
+        should_abort()
+        if failed:
+            raise RuntimeError("out of luck")
+        return forward(batch)
+
+    monkeypatch.setattr(engine.backend, "forward", deaf)
+    engine.add(request(1, replay=letters(3)))
+
+    def hang_up():
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        engine.step(hang_up)
+    events = engine.step()
+    assert events[0].id == 1 and (events[0].finished is not None) == failed
+    assert engine.step(lambda: False) or failed
+    engine.check_integrity()
+
+
+def test_what_is_raised_between_drafts_comes_out_of_the_step(engine, run, collected):
+    """No pass is run for the plan, nothing of it counts, and a cancel in between is seen at once."""
+    expected = run(engine, request(9, draft=letters(40), max_tokens=20))[9]
+    results = {1: collected(), 2: collected()}
+    for id_ in results:
+        engine.add(request(id_, draft=letters(40), max_tokens=20))
+    for event in engine.step():
+        results[event.id](event)
+    passes = len(engine.backend.passes)
+
+    def cancel_and_hang_up():
+        engine.cancel(2)
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        engine.step(cancel_and_hang_up)
+    assert len(engine.backend.passes) == passes
+    engine.check_integrity()
+    while engine.has_work:
+        for event in engine.step():
+            results[event.id](event)
+    assert results[1].tokens == expected.tokens and results[2].finished.reason == "cancel"
+
+
+def test_a_sequence_cancelled_between_drafts_is_not_in_the_pass(engine):
+    """The others' pass goes on without its rows, whichever of them it was."""
+    for id_ in (1, 2, 3):
+        engine.add(request(id_, letters(20, start=id_), replay=letters(300), draft=letters(300)))
+    engine.step()
+    running = engine.scheduler.running
+    for cancelled in (1, 3):
+        engine.step(lambda cancelled=cancelled: engine.cancel(cancelled))
+        engine.check_integrity()
+    assert [sequence.request.id for sequence in running] == [2]
+
+
 def test_a_failing_pass_ends_its_sequences_and_no_more(engine, run, collected):
     """The sequences of the pass get an error, and the engine goes on with the next request."""
     engine.backend.fail = RuntimeError("out of luck")
@@ -517,6 +580,65 @@ def test_an_id_is_unique_among_the_unfinished(engine, run):
         engine.add(request(1))
     engine.cancel(1)
     engine.step()
+    assert run(engine, request(1))[1].finished.reason == "stop"
+
+
+def test_a_second_request_of_a_running_id_does_not_end_the_first(engine, run, collected):
+    """Its end could not be told from the other's, so nothing is said of it, in whatever way it came."""
+    result = collected()
+    engine.add(request(1, max_tokens=5))
+    for duplicate in (request(1, [9, 9], max_tokens=5), WarmRequest(1, pack_tokens([9] * 40))):
+        with pytest.raises(ValueError, match="already running"):
+            (engine.warm if isinstance(duplicate, WarmRequest) else engine.add)(duplicate)
+        engine.fail(duplicate)
+    while engine.has_work:
+        for event in engine.step():
+            result(event)
+    assert result.finished.reason == "length" and len(result.tokens) == 5
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("kind", ["request", "warm"])
+def test_a_fault_while_a_request_is_queued_ends_it(engine, run, collected, monkeypatch, caplog, where, kind):
+    """Whether or not it is in the queue by then: it has one event, nothing of it stays, and others don't notice."""
+    add = engine.scheduler.add
+
+    def fail(sequence):
+        if where == "after":
+            add(sequence)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine.scheduler, "add", fail)
+    if kind == "request":
+        engine.add(request(1))
+    else:
+        engine.warm(WarmRequest(1, pack_tokens(letters(40))))
+    monkeypatch.undo()
+    (event,) = engine.take_events()
+    assert (event.id, event.finished.error_code) == (1, "internal_error") and "ZeroDivisionError" in caplog.text
+    assert not engine.has_work and engine.stats().blocks_used == 0
+    engine.check_integrity()
+    assert run(engine, request(1))[1].finished.reason == "stop"
+
+
+def test_a_fault_while_drafters_are_made_costs_the_drafts_alone(engine, run, caplog):
+    """The request is answered as without speculation."""
+    expected = run(engine, request(1))[1]
+
+    def fail(*_):
+        raise ZeroDivisionError
+
+    engine.drafting = fail
+    result = run(engine, request(2, draft=expected.tokens))[2]
+    assert (result.tokens, result.finished.drafts) == (expected.tokens, ())
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_fault_while_a_sequence_is_made_ends_it(engine, run, monkeypatch, caplog):
+    """It is an error for that request, not for whoever runs the engine."""
+    monkeypatch.setattr("warmline.engine.sequence.Detokenizer", None)
+    assert run(engine, request(1))[1].finished.error_code == "internal_error"
+    monkeypatch.undo()
     assert run(engine, request(1))[1].finished.reason == "stop"
 
 

@@ -13,9 +13,9 @@ from warmline.engine.backends import create_backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
 from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
+from warmline.engine.budget import StepBudget
 from warmline.engine.core import Engine
 from warmline.engine.sampling import Adjustments, sample, token_logprobs
-from warmline.engine.scheduler import StepBudget
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.draft_model import DraftModel
 
@@ -163,7 +163,7 @@ def test_drafts_of_every_source_stand_and_fail_in_it(fake, run):
 
     property_()
     for source in ("edit", "suffix", "model"):
-        assert min(seen[source, "stood"], seen[source, "failed"]) > 40, seen
+        assert min(seen[source, "stood"], seen[source, "failed"]) > 15, seen
 
 
 class Disturbed:
@@ -196,9 +196,9 @@ class Disturbed:
         self.cancelled = set()
         self.ops = draw(st.integers(0, 40))
 
-    def checked_schedule(self):
-        """A pass is of all requests that may have a part, and a warm one in what is left when none prefills."""
-        plan = self.schedule()
+    def checked_schedule(self, between=None):
+        """A pass is of all that decode, prompts that share what is left, and a warm one where there are none."""
+        plan = self.schedule(between)
         scheduler = self.engine.scheduler
         requests = [item.sequence for item in plan if not item.sequence.warm]
         warm = [item for item in plan if item.sequence.warm]
@@ -208,7 +208,9 @@ class Disturbed:
             assert warm[0].rows <= scheduler.budget.warm_beside_decode
         active = [sequence for sequence in scheduler.running if not sequence.paused]
         assert not any(sequence.paused for sequence in requests)
-        assert {*requests} == {*active[: scheduler.budget.sequences]}
+        active = active[: scheduler.budget.sequences]
+        assert {*active[:1]} <= {*requests} <= {*active}
+        assert all(sequence in requests for sequence in active if sequence.remaining == 1)
         assert bool(requests) == scheduler.busy
         return plan
 

@@ -7,20 +7,23 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
+from warmline.engine.budget import StepBudget
 from warmline.engine.kv_cache import KVCache
-from warmline.engine.scheduler import Scheduler, StepBudget
+from warmline.engine.scheduler import Scheduler
 from warmline.engine.sequence import Sequence
+from warmline.engine.speculation.cost import USUAL_COST, PassCost
 
 SMALL = StepBudget(sequences=3, decode=12, prefill=32, prefill_beside_decode=8, warm=32, warm_requests=3)
 
 
-def sequence(id_, prompt, max_tokens=4, draft=None):
+def sequence(id_, prompt, max_tokens=4, draft=None, client=""):
     """A sequence whose output will be made up by `apply`."""
     request = GenerationRequest(
         id_,
         pack_tokens(prompt),
         SamplingParams(max_tokens=max_tokens),
         draft=None if draft is None else pack_tokens(draft),
+        client=client,
     )
     return Sequence.create(request, list(prompt), max_tokens, 0)
 
@@ -98,6 +101,17 @@ def test_a_draft_follows_the_last_known_token():
     assert item.rows == 1 and 0 < len(item.draft.tokens) <= 11
 
 
+def test_a_draft_is_cut_to_the_room_there_is():
+    """What others' blocks leave of the cache is filled, and nobody is put back for it."""
+    scheduler = Scheduler(KVCache(5), cost=PassCost(((1, 1.0), (2, 1.0))))  # in which rows cost nothing
+    scheduler.add(sequence(1, range(20), max_tokens=44, draft=range(100, 160)))
+    scheduler.add(sequence(2, range(50, 70), max_tokens=4))
+    drafted, other = scheduler.schedule()
+    assert drafted.draft.tokens == [*range(100, 128)]
+    assert other.samples and not other.draft.tokens
+    check(scheduler)
+
+
 def test_no_draft_goes_beyond_the_last_token_to_emit():
     """A draft is at most one shorter than what may still be emitted: the pass gives one token more."""
     scheduler = Scheduler(KVCache(32), SMALL)
@@ -138,20 +152,110 @@ def test_a_sequence_reuses_what_another_computes_meanwhile():
     assert second.cached_tokens + second.computed_tokens == 91
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        ({"sequences": 9, "decode": 8}, "at least a row"),
-        ({"warm": 8}, "multiple of 16"),
-        ({"warm": 40}, "multiple of 16"),
-        ({"warm_requests": 0}, "must be kept"),
-        ({"warm_beside_decode": -1}, "fewer than no"),
-    ],
-)
-def test_a_budget_that_cannot_work_is_refused(wrong, why):
-    """Every running sequence must have its part in each pass, and a warm pass computes blocks."""
-    with pytest.raises(ValueError, match=why):
-        StepBudget(**wrong)
+DEAR_KEYS = PassCost(((1, 1.0), (32, 2.0), (64, 3.2), (128, 5.6)), per_key=1e-4)
+
+
+def first_chunk_behind(scheduler, known):
+    """The rows of a prompt's next chunk beside a sequence that decodes, once so many of its tokens are computed."""
+    scheduler.add(sequence(1, [5, 6, 7], max_tokens=900))
+    apply(scheduler, scheduler.schedule())
+    prompt = sequence(2, range(100, 4200))
+    scheduler.add(prompt)
+    while True:
+        plan = scheduler.schedule()
+        if prompt.computed >= known:
+            return next(item.rows for item in plan if item.sequence is prompt)
+        apply(scheduler, plan)
+
+
+def test_a_prompt_takes_no_more_time_than_those_who_decode():
+    """The pass is at most twice as long as without it: 31 rows more where 32 take twice the time of one."""
+    assert first_chunk_behind(Scheduler(KVCache(300), cost=USUAL_COST), 0) == 30  # their own keys cost something, too
+    assert first_chunk_behind(Scheduler(KVCache(300), StepBudget(prefill_stretch=3.2), USUAL_COST), 0) == 62
+
+
+def test_behind_a_long_context_chunks_are_smaller():
+    """What the rows attend to counts; a block is computed in any case, so that a prompt goes on."""
+    rows = [first_chunk_behind(Scheduler(KVCache(300), cost=DEAR_KEYS), known) for known in (0, 100, 3000)]
+    assert rows[0] > rows[1] > rows[2] == BLOCK_SIZE
+
+
+def test_a_long_context_of_who_decodes_leaves_prompts_more():
+    """The pass takes longer anyway, and twice of that is more."""
+
+    def chunk(length):
+        scheduler = Scheduler(KVCache(300), cost=DEAR_KEYS)
+        decoding = sequence(1, range(length), max_tokens=9)
+        scheduler.add(decoding)
+        while decoding.output_tokens == 0:
+            apply(scheduler, scheduler.schedule())
+        scheduler.add(sequence(2, range(5000, 5200)))
+        return scheduler.schedule()[1].rows
+
+    assert chunk(3000) > chunk(30)
+
+
+def test_a_prompt_alone_is_taken_in_smaller_chunks_behind_a_long_context():
+    """Who comes meanwhile waits for no longer pass than twice one of all rows without context."""
+    scheduler = Scheduler(KVCache(300), cost=DEAR_KEYS)
+    prompt, rows = sequence(1, range(4000)), []
+    scheduler.add(prompt)
+    while prompt.output_tokens == 0:
+        plan = scheduler.schedule()
+        rows.append(plan[0].rows)
+        apply(scheduler, plan)
+    assert rows == sorted(rows, reverse=True) and rows[0] > 300 > 150 > rows[-2]
+
+
+def test_a_warm_pass_is_bounded_too():
+    """Behind a long context it has fewer blocks, but one at least, and it ends with a block."""
+    scheduler = Scheduler(KVCache(300), cost=PassCost(((1, 1.0), (64, 2.0)), per_key=1e-4))
+    work = warm(1, range(4000))
+    scheduler.add(work)
+    rows = []
+    while plan := scheduler.schedule():
+        rows.append(plan[0].rows)
+        apply(scheduler, plan)
+        assert work.computed % BLOCK_SIZE == 0
+    assert rows[0] == 64 and rows[-1] == BLOCK_SIZE and sum(rows) == 4000
+
+
+def test_one_session_s_many_prompts_leave_anothers_its_half():
+    """The rows of a pass are split between clients first, and a flood starts no more than its share."""
+    scheduler = Scheduler(KVCache(64), StepBudget(sequences=8, decode=8, prefill=60), USUAL_COST)
+    for id_ in range(20):
+        scheduler.add(sequence(id_, range(100 * id_, 100 * id_ + 90), client="flood"))
+    scheduler.add(sequence(100, range(5000, 5090), client="other"))
+    rows = {}
+    for item in scheduler.schedule():
+        client = item.sequence.request.client
+        rows[client] = rows.get(client, 0) + item.rows
+    assert rows == {"flood": 30, "other": 30}
+
+
+def test_a_late_request_of_another_session_starts_next():
+    """It waits for a place, but not for what the flood has queued."""
+    scheduler = Scheduler(KVCache(64), StepBudget(sequences=2, decode=8), USUAL_COST)
+    for id_ in range(60):
+        scheduler.add(sequence(id_, range(20 * id_, 20 * id_ + 10), client="flood"))
+    for _ in range(9):
+        apply(scheduler, scheduler.schedule())
+    late = sequence(100, range(5000, 5010), client="late")
+    scheduler.add(late)
+    passes = 0
+    while late.output_tokens < late.max_tokens:
+        apply(scheduler, scheduler.schedule())
+        passes += 1
+    assert passes < 12 and len(scheduler.waiting) > 40
+
+
+def test_what_can_never_fit_is_refused_with_both_numbers():
+    """It would keep everybody from starting who comes after it."""
+    scheduler = Scheduler(KVCache(4), SMALL)
+    with pytest.raises(ValueError, match="65 tokens, but at most 64 fit"):
+        scheduler.add(sequence(1, range(60), max_tokens=5))
+    scheduler.add(sequence(2, range(60), max_tokens=4))
+    assert scheduler.waiting and not scheduler.running
 
 
 def test_a_paused_sequence_is_left_out():

@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 from warmline.engine import GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
+from warmline.engine.budget import StepBudget
 from warmline.engine.core import Engine
-from warmline.engine.scheduler import StepBudget
 
 CHUNK = 2 * BLOCK_SIZE
-BUDGET = StepBudget(sequences=4, decode=32, prefill=64, prefill_beside_decode=16, warm=CHUNK, warm_requests=3)
+BUDGET = StepBudget(
+    sequences=4, decode=32, prefill=64, prefill_beside_decode=16, warm=CHUNK, warm_beside_decode=2, warm_stretch=9,
+    warm_requests=3,
+)  # fmt: skip
 
 
 def letters(count, start=0):
@@ -218,6 +221,30 @@ def test_warm_work_that_finds_no_room_beside_others_holds_up_nobody(engine):
     assert order == [2, 1, 3]
     assert receipt(finished[2]) == (0, 0, 32) and receipt(finished[3]) == (0, 0, 96)
     assert engine.stats().warm_dropped == 0
+
+
+def test_in_a_full_cache_no_pass_looks_for_warm_work_that_can_not_fit(engine, monkeypatch):
+    """Each is looked up once, not in every pass; when there is room it is looked up again, and ends as any."""
+    engine.scheduler.warming.most = 5
+    engine.add(request(1, letters(35 * BLOCK_SIZE), count=40))
+    for _ in range(9):
+        engine.step()
+    looked, match = [], engine.cache.match
+
+    def counting(table, tokens, logits=True):
+        looked.append(len(tokens))
+        return match(table, tokens, logits)
+
+    for id_ in range(2, 7):
+        engine.warm(warm(id_, letters(6 * BLOCK_SIZE, start=id_)))
+    engine.step()
+    monkeypatch.setattr(engine.cache, "match", counting)
+    for _ in range(20):
+        engine.step()
+        engine.check_integrity()
+    assert not looked and engine.stats().warming == 5 and engine.stats().running == 1
+    finished = drain(engine)
+    assert {finished[id_].reason for id_ in range(2, 7)} == {"stop"} and looked
 
 
 def test_what_the_cache_holds_of_a_waiting_prompt_stays_there(engine):

@@ -31,7 +31,7 @@ def test_it_drafts_what_the_reference_does(
         tokens += group
         draft = lookup.propose(100)
         assert draft.tokens == reference(tokens, *setting)
-        assert len(draft.survival) == len(draft.saved) == len(draft.tokens)
+        assert len(list(draft.outlook)) == len(draft.tokens)
 
 
 def test_a_budget_cuts_the_draft() -> None:

@@ -10,6 +10,8 @@ TEXT = [*range(10, 74)]
 def found(texts, salt):
     """What would be drafted for a key behind the text's first tokens."""
     index = texts.of(salt)
+    while index.work():
+        pass
     place, length = index.match(TEXT[:5])
     return index.following(place, 3) if length else []
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, count
+from operator import mul
+
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
@@ -14,11 +17,8 @@ DEAR = PassCost(((1, 1.0), (2, 2.0)))
 
 def draft(*chances, saved=0.5):
     """A draft whose tokens stand with these probabilities, each given those before it."""
-    survival, standing = [], 1.0
-    for chance in chances:
-        standing *= chance
-        survival.append(standing)
-    return Draft([7] * len(chances), "test", 0, survival, [value * saved for value in survival])
+    standing = list(accumulate(chances, mul))
+    return Draft([7] * len(chances), "test", 0, [(stands, stands * saved) for stands in standing])
 
 
 def share(*drafts, cost=USUAL_COST, most=100, rows=None, contexts=None):
@@ -54,8 +54,8 @@ def test_the_surer_draft_gets_the_rows():
 
 def test_what_saves_less_goes_first_if_it_wastes_less_still():
     """A nearly sure token against an even chance that saves twice as much, but wastes twenty times as much."""
-    gamble = Draft([7], "test", 0, [0.5], [0.5])
-    safe = Draft([7], "test", 0, [0.975], [0.25])
+    gamble = Draft([7], "test", 0, [(0.5, 0.5)])
+    safe = Draft([7], "test", 0, [(0.975, 0.25)])
     assert share(gamble, safe, most=1, cost=FREE) == [0, 1]
     assert share(safe, gamble, most=1, cost=FREE) == [1, 0]
 
@@ -104,3 +104,19 @@ def test_the_result_depends_on_nothing_else(chances):
     """Asked again, the same lengths."""
     drafts = [draft(*some) for some in chances]
     assert share(*drafts) == share(*drafts)
+
+
+def test_no_more_of_an_outlook_is_asked_for_than_is_looked_at():
+    """With many sequences and few rows, each draft's next token alone; and none behind the draft."""
+    asked = []
+
+    def outlook(number):
+        for place in count():
+            asked.append((number, place))
+            yield 0.9**place, 0.5 * 0.9**place
+
+    share(*(Draft([7] * 64, "test", 0, outlook(number)) for number in range(16)), most=10)
+    assert len(asked) <= 16 + 10
+    asked.clear()
+    assert share(Draft([7] * 3, "test", 0, outlook(0)), cost=FREE) == [3]
+    assert len(asked) <= 4

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
 from warmline.engine.messages import GenerationRequest, pack_tokens
 from warmline.engine.speculation.cost import USUAL_COST
 from warmline.engine.speculation.create import create_drafter
-from warmline.engine.speculation.drafter import Draft, Drafter
+from warmline.engine.speculation.drafter import CostlyDrafter, Draft, Drafter
 from warmline.engine.speculation.sharing import share_rows
 from warmline.engine.speculation.speculator import Speculator
 
@@ -19,13 +22,51 @@ class Fixed(Drafter):
         self.source, self.tokens, self.evidence = source, tokens, evidence
         self.seen = []
 
+        self.closed = 0
+
     def observe(self, emitted):
         """Note it."""
         self.seen += emitted
 
+    def close(self):
+        """Count it."""
+        self.closed += 1
+
     def propose(self, budget):
         """The tokens."""
         return Draft(self.tokens[:budget], self.source, self.evidence)
+
+
+class Computing(Fixed, CostlyDrafter):
+    """Says the same, and notes what was wanted of it."""
+
+    effort = 0.1
+    evidence = 8
+
+    def __init__(self, source, tokens):
+        Fixed.__init__(self, source, tokens)
+        self.wanted = []
+
+    def want(self, saved):
+        """Note it."""
+        self.wanted.append(saved)
+
+
+class Failing(Computing):
+    """Computes nothing, and fails at something."""
+
+    def __init__(self, source, tokens, when):
+        super().__init__(source, [])
+        self.when, self.failed = when, 0
+
+    def __getattribute__(self, name):
+        get = super().__getattribute__
+        if name in ("propose", "observe", "close", "want", "effort") and name == get("when"):
+            self.failed += 1
+            if name == "close":
+                self.closed += 1
+            raise RuntimeError("a fault")
+        return get(name)
 
 
 def created(prompt, draft):
@@ -67,11 +108,66 @@ def test_every_drafter_learns_what_came():
 
 
 def test_a_draft_says_what_to_expect_of_it():
-    """Survival falls from token to token; what tokens save is positive and no more than a pass."""
+    """Survival falls from token to token; tokens save something, and no more than a pass; asked twice, the same."""
     draft = Speculator([Fixed("edit", [1] * 30)]).propose(30)
-    assert len(draft.tokens) == len(draft.survival) == len(draft.saved) == 30
-    assert all(0 < later < sooner < 1 for sooner, later in zip(draft.survival, draft.survival[1:], strict=False))
-    assert all(0 < saved <= stands for saved, stands in zip(draft.saved, draft.survival, strict=True))
+    outlook = [expected for expected, _ in zip(draft.outlook, draft.tokens, strict=False)]
+    assert outlook == [expected for expected, _ in zip(draft.outlook, draft.tokens, strict=False)]
+    survival = [stands for stands, _ in outlook]
+    assert len(survival) == 30
+    assert all(0 < later < sooner < 1 for sooner, later in pairwise(survival))
+    assert all(0 < saved <= stands for stands, saved in outlook)
+
+
+@pytest.mark.parametrize("when", ["propose", "observe", "close", "want", "effort"])
+def test_a_drafter_that_fails_is_dropped_alone(when, caplog):
+    """It is closed and never asked again, which is said once; the others draft as before, and learn what came."""
+    failing, sound = Failing("model", [1] * 20, when), Fixed("edit", [2] * 20)
+    speculator = Speculator([failing, sound])
+    for _ in range(3):
+        speculator.prepare(10)
+        assert speculator.propose(10).tokens == [2] * 10
+        speculator.observe([5])
+    assert sound.seen == [5] * 3
+    speculator.close()
+    speculator.close()
+    assert (failing.closed, sound.closed) == (1, 1)
+    assert failing.failed == 1
+    assert [record.exc_info[1].args for record in caplog.records] == [("a fault",)]
+
+
+def test_what_computes_is_asked_where_it_has_more_to_say():
+    """For as many tokens as save more than computing one takes; not where another's draft is good."""
+    computing = Computing("model", [1] * 20)
+    Speculator([computing]).prepare(30)
+    (wanted,) = computing.wanted
+    assert 0 < len(wanted) < 20 and min(wanted) > computing.effort
+    Speculator([computing]).prepare(2)
+    assert len(computing.wanted[1]) == 2
+    Speculator([computing, Fixed("edit", [2] * 20, evidence=64)]).prepare(30)
+    assert computing.wanted[2] == []
+
+
+def test_a_pass_that_was_given_up_does_not_ask_anew():
+    """What was computed for it still is there; it is wanted again once tokens came."""
+    computing = Computing("model", [1] * 20)
+    speculator = Speculator([computing])
+    for _ in range(3):
+        speculator.prepare(9)
+    assert len(computing.wanted) == 1
+    speculator.observe([1])
+    speculator.prepare(9)
+    assert len(computing.wanted) == 2
+
+
+def test_what_does_not_pay_is_probed_now_and_then():
+    """For one token, whatever it takes: whether it is right may change."""
+    computing = Computing("model", [1] * 20)
+    computing.effort = 5.0
+    speculator = Speculator([computing])
+    for _ in range(128):
+        speculator.prepare(9)
+        speculator.observe([1])
+    assert [len(wanted) for wanted in computing.wanted if wanted] == [1, 1]
 
 
 def test_the_suffix_drafts_while_the_cursor_waits_in_an_insertion():

@@ -58,3 +58,32 @@ def test_proposing_twice_gives_the_same():
     suffix = drafter()
     suffix.observe([20, 21])
     assert suffix.propose(5) == suffix.propose(5)
+
+
+def test_a_long_prompt_is_indexed_bit_by_bit():
+    """A part for each step, from its beginning; in the end drafts come from all of it, and from what was said."""
+    prompt = [*range(10_000, 17_000)]
+    suffix = SuffixDrafter(prompt, 8000)
+    for pieces, place in enumerate((1_000, 3_000, 5_000, 6_900), 1):
+        assert suffix.propose(2).tokens == []
+        suffix.observe(prompt[place : place + 3])
+        assert suffix.propose(2).tokens == prompt[place + 3 : place + 5]
+        suffix.observe([pieces])
+    suffix.observe([17_500, *prompt[50:53], 17_600])
+    suffix.propose(1)
+    suffix.observe([17_500, *prompt[50:53]])
+    assert suffix.propose(1).tokens == [17_600]
+
+
+def test_earlier_texts_are_taken_in_while_it_drafts():
+    """What waits to be remembered for its key is, a part for each step."""
+    earlier = SuffixIndex(4096)
+    earlier.remember([*range(1000, 2600)])
+    suffix = SuffixDrafter(PROMPT, 200, earlier)
+    seen = []
+    for place in (1_100, 1_600, 2_100, 2_550):
+        suffix.observe([*range(place, place + 3)])
+        suffix.propose(1)
+        seen.append(suffix.propose(1).tokens)
+    assert seen == [[1_103], [1_603], [2_103], [2_553]]
+    assert not earlier.work()

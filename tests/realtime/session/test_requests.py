@@ -53,10 +53,10 @@ async def test_the_engine_gets_what_was_asked(client, tokenizer):
     sampling = Sampling(9, 0.5, 0.9, 40, 0.05, 3, ("END",), "off")
     client.say(complete(1, position=9, sampling=sampling), Edit(2, URI, 1, 9, 22, "return 2"))
     completion, edit = client.engine.requests
-    assert tokenizer.decode(unpack_tokens(completion.prompt)) == "def f():\n"
+    assert tokenizer.decode(unpack_tokens(completion.prompt)) == "```python\ndef f():\n"
     asked = completion.sampling
     assert (asked.max_tokens, asked.temperature, asked.top_p, asked.top_k, asked.min_p) == (9, 0.5, 0.9, 40, 0.05)
-    assert (asked.seed, asked.stop) == (3, ("END",))
+    assert (asked.seed, asked.stop) == (3, ("END", "```"))
     assert (completion.salt, completion.speculation, completion.draft, completion.replay) == (
         "salt",
         False,
@@ -67,6 +67,19 @@ async def test_the_engine_gets_what_was_asked(client, tokenizer):
     assert edit.sampling.stop == ("\n```",)
     assert edit.speculation
     await client.drained()
+
+
+async def test_the_engine_is_told_whose_requests_belong_together(client, make, engine):
+    """All of a session's are of one client, and another session's of another, also where both have one key."""
+    client.say(complete(1), Edit(2, URI, 1, 9, 22, "return 2"))
+    other = make()
+    other.open()
+    other.say(complete(1))
+    first, second, third = engine.requests
+    assert first.client == second.client != third.client and first.salt == third.salt
+    await client.drained()
+    await other.drained()
+    other.session.close()
 
 
 async def test_an_edit_becomes_operations(client, apply_operations):

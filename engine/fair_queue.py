@@ -1,0 +1,197 @@
+"""Whose turn it is: sequences that wait to start, in an order that is fair between clients; and even shares."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, field
+from typing import Final
+
+from .batch import BLOCK_SIZE
+from .sequence import Sequence
+
+Client = tuple[str, str]
+"""The salt of a request and the client that it names: whose requests share one account."""
+
+OUTPUT_WEIGHT: Final = 2
+"""What an emitted token counts, where a computed token of a prompt counts 1. Both figures are the paper's."""
+MAX_IDLE: Final = 1024
+"""Accounts that are kept of clients who have nothing unfinished."""
+
+
+@dataclass(slots=True, eq=False)
+class _Account:
+    served: int
+    unfinished: int = 0
+    waiting: list[Sequence] = field(default_factory=list)  # those that had started first, then in order of arrival
+    backlogged: bool = False  # something of it wants to start
+
+    @property
+    def head(self) -> Sequence | None:
+        return next((sequence for sequence in self.waiting if not sequence.paused), None)
+
+
+class FairQueue:
+    """The next to start is of the client that was served least (VTC: *Fairness in Serving LLMs*, arXiv 2401.00588).
+
+    A client's account counts the prompt tokens that were computed for it, once each, and `OUTPUT_WEIGHT` times those
+    it was sent: what the cache held is free, and being computed again after making room for others isn't paid for
+    twice. A prompt is charged when it starts, so that one client's many don't all start at once. Who comes to wait
+    anew is raised to the least of those who wait, or to where the last one was who did: nobody saves up turns.
+
+    While two clients both have something waiting, they are served alike, but for twice what the cache or the
+    longest prompt holds (theorem 4.4 there). So a client's first in the queue waits for as much work of each other
+    client as it has itself had, and that, and starts. When nothing is unfinished, all accounts are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._accounts: dict[Client, _Account] = {}
+        self._queues: dict[Client, _Account] = {}  # those of them in which some wait
+        self._level = 0  # what the account had whose sequence started last
+        self._unfinished = 0
+
+    def __iter__(self) -> Iterator[Sequence]:
+        for account in self._queues.values():
+            yield from account.waiting
+
+    def __len__(self) -> int:
+        return sum(len(account.waiting) for account in self._queues.values())
+
+    @property
+    def wanting(self) -> bool:
+        """Whether some wait that are not paused."""
+        return any(account.head is not None for account in self._queues.values())
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue one that is new here; `end` is to be called for it."""
+        account = self._accounts.get(client_of(sequence))
+        if account is None:
+            account = self._accounts[client_of(sequence)] = _Account(self._level)
+        account.unfinished += 1
+        self._unfinished += 1
+        self.put_back(sequence)
+
+    def put_back(self, sequence: Sequence) -> None:
+        """Queue one that had started: before those of its client that have not."""
+        client = client_of(sequence)
+        account = self._queues[client] = self._accounts[client]
+        insort(account.waiting, sequence, key=_order)
+
+    def next(self) -> Sequence | None:
+        """The one whose turn it is to start; None if none wants to."""
+        heads = [(account, head) for account in self._queues.values() if (head := account.head) is not None]
+        stayed = [account.served for account, _ in heads if account.backlogged]
+        level = min(stayed, default=self._level)
+        for account, _ in heads:
+            if not account.backlogged:
+                account.backlogged = True
+                account.served = max(account.served, level)
+        for account in self._queues.values():
+            account.backlogged = account.backlogged and account.head is not None
+        _, chosen = min(heads, key=lambda item: (item[0].served, *_order(item[1])), default=(None, None))
+        return chosen
+
+    def start(self, sequence: Sequence) -> None:
+        """Take out one that starts, and charge for its prompt, but for what its table shares."""
+        account = self._accounts[client_of(sequence)]
+        self._level = max(self._level, account.served)
+        self._take_out(account, sequence)
+        shared = sequence.table.shared * BLOCK_SIZE if sequence.table is not None else 0
+        missing = sequence.prompt_tokens - max(sequence.counted_tokens, shared)
+        self._charge(account, sequence, served_to(sequence) + max(missing, 0))
+
+    def settle(self, sequence: Sequence) -> None:
+        """Charge for what was computed for a running sequence."""
+        self._charge(self._accounts[client_of(sequence)], sequence, served_to(sequence))
+
+    def end(self, sequence: Sequence) -> None:
+        """Forget a sequence, waiting or started, and give back what was charged for nothing."""
+        client = client_of(sequence)
+        account = self._accounts[client]
+        if sequence in account.waiting:
+            self._take_out(account, sequence)
+        account.served += served_to(sequence) - sequence.charged
+        sequence.charged = served_to(sequence)
+        account.unfinished -= 1
+        self._unfinished -= 1
+        if not account.unfinished:
+            self._accounts[client] = self._accounts.pop(client)  # the last to become idle is the last to be dropped
+            self._forget_idle()
+
+    def served(self, sequence: Sequence) -> int:
+        """What the client of an unfinished sequence was served; only comparisons mean something."""
+        return self._accounts[client_of(sequence)].served
+
+    def check_integrity(self, running: Iterable[Sequence]) -> None:
+        """Verify every count, given those that have started and not ended.
+
+        Raises:
+            AssertionError: something is wrong.
+
+        """
+        unfinished: dict[Client, int] = {}
+        for sequence in [*self, *running]:
+            unfinished[client_of(sequence)] = unfinished.get(client_of(sequence), 0) + 1
+        counted = {client: account.unfinished for client, account in self._accounts.items() if account.unfinished}
+        assert counted == unfinished and sum(counted.values()) == self._unfinished, "sequences are counted wrongly"
+        assert self._accounts.keys() == counted.keys() or self._unfinished, "an account was kept for nobody"
+        assert len(self._accounts) - len(counted) <= MAX_IDLE, "idle accounts pile up"
+        for client, account in self._accounts.items():
+            assert (self._queues.get(client) is account) == bool(account.waiting), "a queue is lost, or empty"
+            assert account.waiting == sorted(account.waiting, key=_order), "out of order"
+            assert account.backlogged <= bool(account.waiting)
+        assert self._queues.keys() <= self._accounts.keys()
+
+    def _take_out(self, account: _Account, sequence: Sequence) -> None:
+        account.waiting.remove(sequence)
+        account.backlogged = account.backlogged and account.head is not None
+        if not account.waiting:
+            del self._queues[client_of(sequence)]
+
+    @staticmethod
+    def _charge(account: _Account, sequence: Sequence, due: int) -> None:
+        if due > sequence.charged:
+            account.served += due - sequence.charged
+            sequence.charged = due
+
+    def _forget_idle(self) -> None:
+        """Drop accounts that would begin no higher for having been kept, and the longest idle of too many."""
+        if not self._unfinished:
+            self._accounts.clear()
+            self._level = 0
+            return
+        idle = [client for client, account in self._accounts.items() if not account.unfinished]
+        excess = len(idle) - MAX_IDLE
+        for index, client in enumerate(idle):
+            if index < excess or self._accounts[client].served <= self._level:
+                del self._accounts[client]
+
+
+def client_of(sequence: Sequence) -> Client:
+    """Whose account a sequence is on."""
+    return sequence.request.salt, sequence.request.client
+
+
+def served_to(sequence: Sequence) -> int:
+    """What counts of what was done for a sequence so far."""
+    return sequence.computed_tokens + OUTPUT_WEIGHT * sequence.output_tokens
+
+
+def even_shares(wanted: Seq[int], total: int) -> list[int]:
+    """A total split so that nobody has less than another unless that is all it wants (max-min fair).
+
+    Those who want least have theirs first. If there is less than one for each, the first in the row have one.
+    """
+    if total < len(wanted):
+        return [1] * total + [0] * (len(wanted) - total)
+    shares, left = [0] * len(wanted), total
+    by_wish = sorted(range(len(wanted)), key=wanted.__getitem__)
+    for place, index in enumerate(by_wish):
+        shares[index] = min(wanted[index], left // (len(wanted) - place))
+        left -= shares[index]
+    return shares
+
+
+def _order(sequence: Sequence) -> tuple[bool, int, int]:
+    return sequence.turn == 0, sequence.turn, sequence.arrival

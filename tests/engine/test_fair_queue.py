@@ -1,0 +1,178 @@
+"""Whose turn it is to start, by what each client was served."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.engine import GenerationRequest, SamplingParams
+from warmline.engine.fair_queue import MAX_IDLE, OUTPUT_WEIGHT, FairQueue, even_shares
+from warmline.engine.sequence import Sequence
+from warmline.engine.speculation.drafter import NO_DRAFT
+
+
+class Arriving:
+    """A queue, and sequences that come to it in order."""
+
+    def __init__(self) -> None:
+        self.queue = FairQueue()
+        self.arrivals = self.turns = 0
+
+    def add(self, client="", prompt=10, salt=""):
+        """One more of a client, in the queue."""
+        self.arrivals += 1
+        request = GenerationRequest(self.arrivals, b"", SamplingParams(), salt, speculation=False, client=client)
+        sequence = Sequence.create(request, [1] * prompt, 100, 0)
+        sequence.arrival = self.arrivals
+        self.queue.add(sequence)
+        return sequence
+
+    def start(self):
+        """Start the next; gives its client."""
+        sequence = self.queue.next()
+        self.queue.start(sequence)
+        self.turns += 1
+        sequence.turn = sequence.turn or self.turns
+        return sequence
+
+
+def serve(queue, sequence, outputs):
+    """Its prompt is computed, and so many tokens come."""
+    sequence.advance(sequence.remaining, NO_DRAFT, 0, [1])
+    for _ in range(outputs - 1):
+        sequence.advance(1, NO_DRAFT, 0, [1])
+    queue.settle(sequence)
+
+
+def test_one_client_starts_in_the_order_of_arrival():
+    """Nothing is to be shared."""
+    arriving = Arriving()
+    sequences = [arriving.add() for _ in range(5)]
+    assert [arriving.start() for _ in range(5)] == sequences
+    assert arriving.queue.next() is None
+
+
+def test_many_of_one_client_hold_up_nobody_elses():
+    """Prompts are charged as they start, so clients take turns although nothing was computed yet."""
+    arriving = Arriving()
+    for _ in range(4):
+        arriving.add("many")
+    for _ in range(2):
+        arriving.add("few")
+    assert [arriving.start().request.client for _ in range(6)] == ["many", "few", "many", "few", "many", "many"]
+
+
+def test_turns_are_by_tokens():
+    """Whoever asks for three times as much starts a third as often."""
+    arriving = Arriving()
+    for _ in range(9):
+        arriving.add("long", prompt=30)
+        arriving.add("short", prompt=10)
+    started = [arriving.start().request.client for _ in range(12)]
+    assert started.count("short") == 3 * started.count("long")
+
+
+def test_output_counts_while_it_comes():
+    """A client whose answers are long has had its share though it asked for no more than another."""
+    arriving = Arriving()
+    first = arriving.add("talks")
+    arriving.start()
+    arriving.add("talks"), arriving.add("talks"), arriving.add("listens"), arriving.add("listens")
+    arriving.queue.next()  # both wait from here on
+    serve(arriving.queue, first, outputs=20)
+    assert [arriving.start().request.client for _ in range(4)] == ["listens", "listens", "talks", "talks"]
+    assert first.charged == 10 + OUTPUT_WEIGHT * 20
+
+
+def test_nobody_saves_up_turns():
+    """Who was away while another was served has no more than its share when it is back."""
+    arriving = Arriving()
+    resting = arriving.add("rests")
+    arriving.start()
+    for _ in range(10):
+        arriving.add("works")
+        arriving.start()
+    for _ in range(4):
+        arriving.add("works"), arriving.add("rests")
+    started = [arriving.start().request.client for _ in range(8)]
+    assert started[:4].count("works") == 2
+    arriving.queue.end(resting)
+
+
+def test_a_paused_client_saves_up_no_turns_either():
+    """It waits for itself, not for the others."""
+    arriving = Arriving()
+    paused = [arriving.add("rests") for _ in range(4)]
+    for sequence in paused:
+        sequence.paused = True
+    for _ in range(14):
+        arriving.add("works")
+    assert {arriving.start().request.client for _ in range(10)} == {"works"}
+    for sequence in paused:
+        sequence.paused = False
+    assert [arriving.start().request.client for _ in range(4)].count("works") == 2
+
+
+def test_what_was_not_computed_is_given_back():
+    """A request that was cancelled before its prompt was computed costs its client nothing."""
+    arriving = Arriving()
+    hold = arriving.add("other", prompt=1)
+    arriving.start()
+    arriving.queue.end(arriving.add("a", prompt=1000))
+    started = arriving.add("a", prompt=1000)
+    arriving.start()
+    arriving.queue.end(started)
+    arriving.add("b"), arriving.add("a")
+    assert arriving.start().request.client == "b"
+    assert arriving.start().request.client == "a"
+    arriving.queue.end(hold)
+
+
+def test_one_that_was_put_back_goes_before_those_of_its_client_that_have_not_started():
+    """It is not charged again for what it had."""
+    arriving = Arriving()
+    first, second, third = (arriving.add() for _ in range(3))
+    arriving.start(), arriving.start()
+    serve(arriving.queue, second, outputs=3)
+    charged = second.charged
+    arriving.queue.put_back(second)
+    assert arriving.start() is second and second.charged == charged
+    assert arriving.start() is third
+    arriving.queue.check_integrity([first, second, third])
+
+
+def test_the_same_name_under_two_keys_is_two_clients():
+    """Names mean something within a key."""
+    arriving = Arriving()
+    arriving.add("same", salt="a"), arriving.add("same", salt="a"), arriving.add("same", salt="b")
+    assert [arriving.start().request.salt for _ in range(3)] == ["a", "b", "a"]
+
+
+def test_accounts_of_those_who_left_do_not_pile_up():
+    """Nor does it matter how many clients there were; when all have ended, nothing is kept."""
+    arriving = Arriving()
+    lasting = arriving.add("lasting", prompt=1)
+    arriving.start()
+    for index in range(3 * MAX_IDLE):
+        sequence = arriving.add(str(index), prompt=5)
+        arriving.start()
+        serve(arriving.queue, sequence, outputs=1)
+        arriving.queue.end(sequence)
+    arriving.queue.check_integrity([lasting])
+    arriving.queue.end(lasting)
+    arriving.queue.check_integrity([])
+    assert not arriving.queue._accounts
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=9), st.integers(0, 200))
+def test_shares_are_even(wanted, total):
+    """All is shared out that is wanted, and nobody has more than one token above somebody who wants more."""
+    shares = even_shares(wanted, total)
+    assert sum(shares) == min(total, sum(wanted))
+    assert all(0 <= share <= wish for share, wish in zip(shares, wanted, strict=True))
+    for share, wish in zip(shares, wanted, strict=True):
+        assert share == wish or share >= max(shares) - 1
+
+
+def test_the_first_have_what_does_not_suffice():
+    """Fewer tokens than takers go to the head of the row, whatever the others want."""
+    assert even_shares([9, 1, 9, 1], 2) == [1, 1, 0, 0]
