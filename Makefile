@@ -10,7 +10,7 @@ PACKAGES := realtime engine client loadtest
 
 EDIT_MODEL ?= $(HOME)/.cache/warmline/edit-model
 
-.PHONY: serve test verify lint format bench loadtest edit-data edit-model edit-eval clean
+.PHONY: serve test verify verify-page lint format bench loadtest edit-data edit-model edit-eval clean
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -20,6 +20,10 @@ test: $(VENV)/.dev
 
 verify: $(VENV)/.dev  ## the long checks
 	$(BIN)/python -m pytest -m verify --timeout 7200 $(ARGS)
+	@$(BIN)/python -m tools.invariance.report
+
+verify-page: $(VENV)/.dev  ## write what it found to docs/verify.md
+	$(BIN)/python -m tools.invariance.report --write docs/verify.md
 
 lint: $(VENV)/.dev build/typecheck
 	$(BIN)/ruff check .
