@@ -6,11 +6,14 @@ Importing this package does not import torch; only the engine process does.
 from .batch import BLOCK_SIZE
 from .benchmarks import (
     PLAYER_COMMAND,
+    Copying,
     EditReplay,
+    PlanCopies,
     PlayerReadings,
     recorded_tokens,
     run_edits_benchmark,
     run_engine_benchmark,
+    run_fresh_benchmark,
     run_sampling_benchmark,
 )
 from .errors import EngineError, ModelError
@@ -48,6 +51,7 @@ __all__ = [
     "FREE_SECONDS",
     "PLAYER_COMMAND",
     "CancelRequest",
+    "Copying",
     "DraftCount",
     "EditReplay",
     "EngineError",
@@ -63,6 +67,7 @@ __all__ = [
     "OfflineEngine",
     "OnEvent",
     "PauseRequest",
+    "PlanCopies",
     "PlayerReadings",
     "SamplingParams",
     "SequenceEvent",
@@ -79,6 +84,7 @@ __all__ = [
     "resolve_model",
     "run_edits_benchmark",
     "run_engine_benchmark",
+    "run_fresh_benchmark",
     "run_sampling_benchmark",
     "this_machine",
     "unpack_tokens",

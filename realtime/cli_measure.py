@@ -13,6 +13,7 @@ from .cli_options import (
     Backend,
     BackendName,
     CommandFailed,
+    EditsFile,
     KvMemory,
     Model,
     Threads,
@@ -53,10 +54,7 @@ def bench_engine(
 
 @bench_app.command("edits")
 def bench_edits(
-    file: Annotated[
-        Path | None,
-        typer.Argument(envvar="WARMLINE_EDITS", help="Edits to replay. [default: the project's own]"),
-    ] = None,
+    file: EditsFile = None,
     model: Model = None,
     adapter: Adapter = None,
     backend: Backend = BackendName.AUTO,
@@ -64,6 +62,10 @@ def bench_edits(
     kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
     limit: Annotated[int, typer.Option(min=1, help="How many of them, chosen at random.")] = 24,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="How often all of them are replayed.")] = 3,
+    llama_server: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, metavar="PROGRAM", help="Generate beside this llama-server, too."),
+    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
 ) -> None:
     """Replay real edits by the engine: what drafting is worth, beside plain decoding and prompt lookup."""
@@ -90,7 +92,34 @@ def bench_edits(
     try:
         with no_interrupt_lost(), explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory)
-            edits.run(options, replayed, all_edits, rounds, json)
+            edits.run(options, replayed, all_edits, rounds, json, llama_server)
+    except EngineError as error:
+        raise CommandFailed(str(error)) from None
+
+
+@bench_app.command("fresh")
+def bench_fresh(
+    model: Model = None,
+    adapter: Adapter = None,
+    backend: Backend = BackendName.AUTO,
+    threads: Threads = None,
+    kv_memory: KvMemory = "1GiB",  # type: ignore[assignment]
+    pairs: Annotated[int, typer.Option(min=2, max=1000, help="Texts that are written both ways.")] = 20,
+    tokens: Annotated[int, typer.Option(min=1, max=2048, help="Tokens of each text, at most.")] = 128,
+    temperature: Annotated[float, typer.Option(min=0.0, max=5.0, help="How freely they are chosen.")] = 1.0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
+) -> None:
+    """Write new code with speculation and without, in turn: what drafting costs where little can be foreseen."""
+    check_folder(json)
+    from warmline.engine import EngineError, run_fresh_benchmark
+
+    from .engine_setup import engine_options, explained
+    from .interrupts import no_interrupt_lost
+
+    try:
+        with no_interrupt_lost(), explained(model):
+            options = engine_options(model, adapter, backend.value, threads, kv_memory)
+            run_fresh_benchmark(options, pairs, tokens, temperature, json)
     except EngineError as error:
         raise CommandFailed(str(error)) from None
 
@@ -109,6 +138,7 @@ def bench_sampling(
 
 @bench_app.command("warm")
 def bench_warm(
+    file: EditsFile = None,
     url: Annotated[
         str | None, typer.Option(envvar="WARMLINE_URL", help="The service to measure. [default: one of its own]")
     ] = None,
@@ -116,15 +146,14 @@ def bench_warm(
     model: Model = None,
     adapter: Adapter = None,
     threads: Threads = None,
-    edits: Annotated[
-        Path | None,
-        typer.Option(envvar="WARMLINE_EDITS", metavar="FILE", help="Code to type. [default: the project's own]"),
-    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
     rounds: Annotated[int, typer.Option(min=2, max=1000, help="How often each request is timed.")] = 7,
     quick: Annotated[bool, typer.Option("--quick", help="See that it works: a few short measurements.")] = False,
 ) -> None:
-    """Measure what it is worth that a prompt was computed before its request: first tokens cold, warm and typing."""
+    """Measure what it is worth that a prompt was computed before its request: first tokens cold, warm and typing.
+
+    FILE.jsonl has the code that is typed.
+    """
     check_folder(json)
     serve = _served(model, adapter, threads)
     if url is not None and serve:
@@ -136,7 +165,7 @@ def bench_warm(
     from .benchmarks.warm_texts import TextsMissing
 
     try:
-        run_warm_benchmark(url, api_key, serve, edits, QUICK if quick else Plan(rounds=rounds), json)
+        run_warm_benchmark(url, api_key, serve, file, QUICK if quick else Plan(rounds=rounds), json)
     except (WarmlineError, ServiceFailed, TextsMissing) as error:
         raise CommandFailed(str(error)) from None
 
@@ -162,10 +191,7 @@ def bench_transport(
 
 @bench_app.command("end-to-end")
 def bench_end_to_end(
-    edits: Annotated[
-        Path | None,
-        typer.Option(envvar="WARMLINE_EDITS", metavar="FILE", help="Edits to replay. [default: the project's own]"),
-    ] = None,
+    file: EditsFile = None,
     model: Model = None,
     adapter: Adapter = None,
     threads: Threads = None,
@@ -179,7 +205,7 @@ def bench_end_to_end(
     from .evaluation.records import EditRecord, RecordError, choose, read_records
 
     try:
-        records = choose(read_records(edits or PROJECT_EDITS), limit=limit)
+        records = choose(read_records(file or PROJECT_EDITS), limit=limit)
     except RecordError as error:
         raise CommandFailed(str(error)) from None
     from warmline.client import WarmlineError
@@ -200,7 +226,7 @@ def bench_end_to_end(
 
 @eval_app.command("edits")
 def eval_edits(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Edits and completions with known answers.")],
+    file: EditsFile = None,
     model: Model = None,
     adapter: Adapter = None,
     backend: Backend = BackendName.AUTO,
@@ -226,8 +252,10 @@ def eval_edits(
     if plain and concurrency > 1:
         raise typer.BadParameter("compares requests that run alone; leave out --concurrency", param_hint="--plain")
     check_folder(json)
+    from .benchmarks.warm_texts import PROJECT_EDITS
     from .evaluation.records import RecordError, choose, read_records
 
+    file = file or PROJECT_EDITS
     try:
         records = choose(read_records(file), kinds=kind or (), languages=language or (), limit=limit, seed=seed)
     except RecordError as error:

@@ -33,6 +33,8 @@ from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest,
 from ..options import EngineOptions
 from ..speculation.create import CreateDrafter, create_drafter
 from ..speculation.drafter import Draft, Drafter
+from . import copying
+from .copy_request import PlanCopies
 from .edit_replay import EditReplay, PlanEdits
 from .prompt_lookup import PromptLookup
 
@@ -157,10 +159,22 @@ WAYS: Final[dict[str, CreateDrafter | None]] = {
 }
 
 
-def main(options: EngineOptions, plan: PlanEdits, rounds: int, json_file: Path | None = None) -> None:
-    """Measure, print a table, and write the figures to ``json_file`` if given."""
+def main(
+    options: EngineOptions,
+    plan: PlanEdits,
+    rounds: int,
+    json_file: Path | None = None,
+    beside: tuple[PlanCopies, Path] | None = None,
+) -> None:
+    """Measure, print tables, and write the figures to ``json_file`` if given.
+
+    ``beside`` is what to generate beside a llama-server, and that program.
+    """
     report = measure(options, plan, rounds)
     print_report(report)
+    if beside is not None:
+        copies, llama_server = beside
+        report["copying"] = copying.main(options, copies, llama_server, rounds)
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=2) + "\n")
 

@@ -116,3 +116,10 @@ def _half_split(weight: torch.Tensor, heads: int) -> torch.Tensor:
     rows, columns = weight.shape
     pairs = weight.view(heads, rows // heads // 2, 2, columns)
     return pairs.transpose(1, 2).reshape(rows, columns)
+
+
+def interleaved(weight: torch.Tensor, heads: int) -> torch.Tensor:
+    """The rows of q and k in the order that GGUF keeps them in, from halves."""
+    rows, columns = weight.shape
+    halves = weight.view(heads, 2, rows // heads // 2, columns)
+    return halves.transpose(1, 2).reshape(rows, columns)

@@ -14,6 +14,7 @@ from ..evaluation.records import EditRecord
 from ..limits import Limits
 from ..prompts import PromptBuilder
 from ..protocol import Open
+from .copying import copies
 
 LONG_LINES: Final = 200
 _CHANGED: Final = (50, 100, 150)
@@ -29,11 +30,12 @@ def run(
     long_from: Sequence[EditRecord],
     rounds: int,
     json: Path | None,
+    llama_server: Path | None = None,
 ) -> None:
-    """Replay ``records``, and long files made of the code of ``long_from``.
+    """Replay ``records``, and long files made of the code of ``long_from``; generate them beside ``llama_server``.
 
     Raises:
-        EngineError: the model can't be run.
+        EngineError: the model or llama-server can't be run.
 
     """
 
@@ -43,7 +45,8 @@ def run(
         named = [("edits", record) for record in records] + [(long, record) for record in long_files(long_from)]
         return [replay for name, record in named if (replay := _planned(prompts, name, record)) is not None]
 
-    run_edits_benchmark(options, plan, rounds, json)
+    beside = None if llama_server is None else (copies(records), llama_server)
+    run_edits_benchmark(options, plan, rounds, json, beside)
 
 
 def long_files(records: Sequence[EditRecord]) -> list[EditRecord]:
