@@ -174,6 +174,8 @@ class connect:
         if status == 401:
             wrong = "the token is wrong" if self._token else "pass token= (on the command line: --api-key)"
             return Unauthorized(f"{self._url} wants an API key; {wrong}")
+        if status == 404 and not said:  # picows has of a body only what came with the head
+            reason = ": if it is the HTTP API's port (serve --http-port), name the WebSocket's (serve --port)"
         if status == 503:
             return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}")
         return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}")

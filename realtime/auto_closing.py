@@ -6,10 +6,12 @@ cursor may take the tail's place if it closes the same brackets itself, in the s
 
 The rule knows no language. A closer closes the innermost bracket of its kind that is open, and what was opened within
 is given up; a quote closes one of its kind if there is one, and else opens; three in a row are a quote of their own.
-A backslash hides what follows it; ``"`` and ``'`` don't outlast their line. Brackets in strings and comments close
-nothing; but what looks like a string may be none (an apostrophe, a lifetime). So a text is read both ways, and has to
-close the tail in both: in doubt a suggestion starts afresh that could have gone on. (A string or comment that was
-begun before the place, and that the tail doesn't close, is not known to be one.)
+A backslash hides what follows it; ``"`` and ``'`` don't outlast their line, nor does a comment (``#``, and ``//`` but
+where it divides: behind an operand and one space). In a string or a comment, typed or generated, brackets match among
+themselves only. Of those that the cursor stands in, they are what the tail closes only if what is open outside can't
+be: an editor may or may not close brackets there. But what looks like a string may be none (an apostrophe, a
+lifetime). So a text is read both ways, with strings and with none but those that the tail closes, and has to close
+the tail in both: in doubt a suggestion starts afresh that could have gone on.
 
 It is asked for each key and each piece of a text, so its cost is linear, and no more than `MAX_READ` is read.
 """
@@ -25,7 +27,9 @@ MAX_READ: Final = 4096
 """Characters of a text in which its closers count, from the place on; what comes later closes nothing."""
 
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
-_MARK: Final = re.compile(r"""\\.|\"{3}|'{3}|[()\[\]{}"'`\n]|(?:(?<=\s)|^)(?:\#|//)""", re.DOTALL | re.MULTILINE)
+_MARK: Final = re.compile(
+    r"""\\.|\"{3}|'{3}|[()\[\]{}"'`\n]|(?:(?<=\s)|^)(?:\#|(?<![\w)\]][ \t])//)""", re.DOTALL | re.MULTILINE
+)
 _QUOTES: Final = frozenset(("'", '"', "'''", '"""', "`"))
 _COMMENTS: Final = frozenset(("#", "//"))
 _TAIL: Final = re.compile(r"""[)\]}`]|\"{1,3}|'{1,3}""")
@@ -61,53 +65,72 @@ def _in_order(wanted: Iterable[str], closers: Iterable[str]) -> bool:
 
 
 def _readings(typed: str, rest: str, wanted: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Both ways to read a text: with strings and comments, and with none but what the tail closes."""
-    yield _read(typed, rest, opaque=True)
+    """Both ways to read a text: with strings, and with none but what the tail closes."""
+    wanted = list(wanted)
+    outside = _read(typed, "", opaque=True, within=False)[1]
+    yield _read(typed, rest, opaque=True, within=not _in_order(wanted, outside))
     yield _read(
         typed, rest, opaque=False, quotes={quote for quote in _QUOTES for one in wanted if one[0] == quote[0]}
     )
 
 
-def _read(typed: str, rest: str, *, opaque: bool, quotes: Collection[str] = _QUOTES) -> tuple[list[str], list[str]]:
+def _read(
+    typed: str, rest: str, *, opaque: bool, within: bool = True, quotes: Collection[str] = _QUOTES
+) -> tuple[list[str], list[str]]:
     """The closers in ``rest`` of what ``typed`` had opened, and those of what is open still, innermost first.
 
-    With ``opaque``, what ``rest`` says in a string, or in a comment that it begins, opens and closes nothing. Only
-    ``quotes`` are taken for some.
+    Brackets in a comment, and in a string if ``opaque``, match among themselves, or not at all if not ``within``.
+    Only ``quotes`` are taken for some.
     """
     opened: list[tuple[str, int]] = []  # the closer that is waited for, and where it was opened
     waiting: Counter[str] = Counter()  # how many of `opened` wait for each closer
     closed: list[str] = []
-    comment = False
+    inside = ""  # the quote of the string, or "#" for the comment, that is being read
+    floor = 0  # what is above in `opened` was opened by the string's quote and in it, or in the comment
+    outside = waiting
+
+    def close(depth: int, end: int) -> None:
+        """The mark that ends there closes this one, and gives up what is above."""
+        closer, at = opened[depth]
+        if at < len(typed) < end:
+            closed.append(closer)
+        waiting.subtract(closer for closer, _ in opened[depth:])
+        del opened[depth:]
+
     for found in _MARK.finditer((typed[:MAX_READ] + rest[:MAX_READ])[:MAX_READ]):
         mark, at = found[0], found.start()
-        string = opened[-1][0] if opaque and at >= len(typed) and opened and opened[-1][0] in _QUOTES else ""
         if mark == "\n":
-            comment = False
+            if inside and inside in "#\"'":
+                del opened[floor:]
+                inside, waiting = "", outside
             for quote in "\"'":
                 if waiting[quote]:  # there is one at most
                     del opened[_innermost(opened, quote)]
                     waiting[quote] = 0
-        elif mark[0] == "\\" or comment or (mark in _QUOTES and mark not in quotes):
+        elif mark[0] == "\\" or (mark in _QUOTES and mark not in quotes):
             continue
-        elif string:
-            if mark.startswith(string):
-                if opened.pop()[1] < len(typed):
-                    closed.append(string)
-                waiting[string] -= 1
-        elif mark in _COMMENTS:
-            comment = opaque and at >= len(typed)
+        elif inside in _QUOTES and mark.startswith(inside):
+            close(floor, found.end())
+            inside, waiting = "", outside
         elif mark in _CLOSERS:
-            opened.append((_CLOSERS[mark], at))
-            waiting[_CLOSERS[mark]] += 1
+            if within or not inside:
+                opened.append((_CLOSERS[mark], at))
+                waiting[_CLOSERS[mark]] += 1
         elif waiting[mark]:
-            depth = _innermost(opened, mark)
-            if opened[depth][1] < len(typed) < found.end():
-                closed.append(mark)
-            waiting.subtract(closer for closer, _ in opened[depth:])
-            del opened[depth:]
+            close(_innermost(opened, mark), found.end())
+        elif inside:
+            if inside == "#" and within and mark in _QUOTES:  # a word in quotes, which hide nothing there
+                opened.append((mark, at))
+                waiting[mark] += 1
+        elif mark in _COMMENTS:
+            if not any(waiting[quote] for quote in _QUOTES):
+                inside, floor, waiting = "#", len(opened), Counter()
         elif mark in _QUOTES:
             opened.append((mark, at))
-            waiting[mark] += 1
+            if opaque:
+                inside, floor, waiting = mark, len(opened) - 1, Counter()
+            else:
+                waiting[mark] += 1
     return closed, [closer for closer, at in reversed(opened) if at < len(typed)]
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from . import protocol
 from .cli_measure import bench_app, eval_app
 from .cli_options import (
     Adapter,
@@ -30,6 +31,7 @@ from .cli_options import (
     Model,
     Threads,
     WrongUsage,
+    bounds,
     parse_top_p,
 )
 
@@ -169,8 +171,10 @@ def serve(
 # Asking --------------------------------------------------------------------------------------------------------
 
 Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to ask.")]
-MaxTokens = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Where to stop at the latest.")]
-Temperature = Annotated[float, typer.Option(min=0, max=100, help="0 takes the likeliest token each time.")]
+MaxTokens = Annotated[int | None, typer.Option(**bounds(protocol.MaxTokens), help="Where to stop at the latest.")]
+Temperature = Annotated[
+    float, typer.Option(**bounds(protocol.Temperature), help="0 takes the likeliest token each time.")
+]
 TopP = Annotated[
     float,
     typer.Option(
@@ -179,11 +183,14 @@ TopP = Annotated[
         help="Sample from the likeliest tokens of this total probability, above 0 and at most 1.",
     ),
 ]
-TopK = Annotated[int, typer.Option(min=0, help="Sample from so many of the likeliest tokens; 0 is off.")]
-MinP = Annotated[
-    float, typer.Option(min=0, max=1, help="Sample from tokens at least so likely beside the likeliest.")
+TopK = Annotated[
+    int, typer.Option(**bounds(protocol.Natural), help="Sample from so many of the likeliest tokens; 0 is off.")
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Makes a sampled result repeatable.")]
+MinP = Annotated[
+    float,
+    typer.Option(**bounds(protocol.MinP), help="Sample from tokens at least so likely beside the likeliest."),
+]
+Seed = Annotated[int | None, typer.Option(**bounds(protocol.Natural), help="Makes a sampled result repeatable.")]
 Stop = Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text that ends the output; repeatable.")]
 Speculation = Annotated[SpeculationName, typer.Option(help="Drafting changes the time, never the text.")]
 Replay = Annotated[
@@ -215,7 +222,7 @@ def complete(
 
     path, line, column = _parsed(requests.parse_place, place, "FILE:LINE:COL")
     parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
-    _run(requests.complete(requests.Service(url, api_key), path, line, column, parameters, timing))
+    _run(requests.complete(requests.Service(url, api_key), path, line, column, parameters, timing), path)
 
 
 @app.command()
@@ -245,7 +252,7 @@ def edit(
     first, last = _parsed(requests.parse_lines, lines, "--lines")
     parameters = _parameters(max_tokens, temperature, top_p, top_k, min_p, seed, stop, speculation, replay)
     service = requests.Service(url, api_key)
-    _run(requests.edit(service, file, first, last, instruction, write, parameters, timing))
+    _run(requests.edit(service, file, first, last, instruction, write, parameters, timing), file)
 
 
 def _parsed(parse: Any, text: str, name: str) -> Any:
@@ -287,7 +294,8 @@ def _parameters(
     return parameters
 
 
-def _run(request: Coroutine[Any, Any, None]) -> None:
+def _run(request: Coroutine[Any, Any, None], file: Path) -> None:
+    """Carry out a request. Ctrl-C cancels it; a file is written after its last wait only, or not at all."""
     from warmline.client import WarmlineError
 
     from .request_commands import EditCut
@@ -297,6 +305,9 @@ def _run(request: Coroutine[Any, Any, None]) -> None:
         asyncio.run(request)
     except (WarmlineError, FileError, EditCut, ValueError) as error:
         raise CommandFailed(str(error)) from None
+    except KeyboardInterrupt:
+        _say(f"warmline: cancelled; {file} is as it was")
+        raise typer.Exit(130) from None
 
 
 # Models, this machine, measuring -------------------------------------------------------------------------------

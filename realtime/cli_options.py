@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, get_args
 
 import typer
+
+from . import protocol
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -43,8 +45,9 @@ def parse_top_p(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value <= 1:
-        raise typer.BadParameter(f"{text!r} is not above 0 and at most 1")
+    limits = get_args(protocol.TopP)[1]
+    if not limits.gt < value <= limits.le:
+        raise typer.BadParameter(f"{text!r} is not above {limits.gt} and at most {limits.le}")
     return value
 
 
@@ -68,7 +71,23 @@ DraftModel = Annotated[
 Backend = Annotated[BackendName, typer.Option(help="What computes.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads that compute. [default: all cores]")]
 KvMemory = Annotated[int, typer.Option(parser=parse_size, metavar="SIZE", help="Memory for keys and values.")]
+EditsFile = Annotated[
+    Path | None,
+    typer.Argument(
+        envvar="WARMLINE_EDITS",
+        metavar="FILE.jsonl",
+        help="Edits and completions with known results, one a line. [default: the project's own]",
+    ),
+]
+"""Where the commands that replay or judge edits read them."""
 ApiKey = Annotated[str | None, typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="Its API key.")]
+
+
+def bounds(parameter: Any) -> dict[str, Any]:
+    """The least and the greatest value of a sampling parameter of `protocol`, as options of typer take them."""
+    meta = get_args(parameter)[1]
+    limits = {"min": meta.ge, "max": meta.le}
+    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def check_folder(file: Path | None) -> None:

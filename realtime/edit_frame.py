@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from .document import Document
-from .fences import fence, lf
+from .fences import fence, lf, named
 from .tokens import Span, WordTokenizer
 from .windows import MAX_CHARS_PER_TOKEN, lines_after, lines_before
 
@@ -37,7 +36,7 @@ class EditFrame:
         self.view = document.tokens.view(tokenizer, text, (first, last))
         self.pending = self.view.pending(first, last)
         self.region = lf(text[start:end])
-        language = re.sub(r"[^\w+#.-]", "", document.language)
+        language = named(document.language)
         self.fence = fence(language, text[first:last], *enclosed)
         self.opening = f"{self.fence}{language}\n"
         self.final_newline = self.region.endswith("\n") or (start == end and _begins_line(text, start))

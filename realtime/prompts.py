@@ -30,7 +30,7 @@ from .chat_template import render_around_message
 from .document import Document
 from .edit_frame import EditFrame, closing_of
 from .errors import Refused
-from .fences import lf
+from .fences import fence, is_code, lf, named
 from .fill_in_middle import FillForm
 from .held_text import text_to_hold
 from .near_last import split
@@ -40,6 +40,10 @@ from .windows import MAX_CHARS_PER_TOKEN, Window, lines_after, reach
 
 _FILL_LINES: Final = 30
 """What is shown of the text after the cursor, where the model can fill in."""
+_LITTLE_CHARS: Final = 512
+"""Where a completion sees no more than this of a text, from its beginning, that is shown as code in a fence."""
+_AHEAD_CHARS: Final = 64
+"""How many keys before a window moves the next one is computed: five seconds of fast typing."""
 _ROOM_TO_GROW: Final = 64
 """Tokens that an edit's answer may always have beyond those of the range."""
 _SHARES: Final = (16, 8, 4, 2)
@@ -140,7 +144,8 @@ class PromptBuilder:
         """Lay out a completion at a string index: the text before it as it stands.
 
         Of a long text, a window: it leaves room for ``max_tokens``, but has at least half of what a sequence may. A
-        model that was taught to fill in sees some lines after the index, too.
+        model that was taught to fill in sees some lines after the index, too. Where there is hardly anything to see,
+        a model that talks is told that it is code: an opened fence with the language comes first.
 
         Raises:
             Refused: PROMPT_TOO_LONG, the replay can't fit.
@@ -153,7 +158,11 @@ class PromptBuilder:
         replayed = None if replay is None else lf(replay) if newline == "\r\n" else replay
         memory, key = document.tokens.prompts, (self, index, room)
         near = MAX_CHARS_PER_TOKEN * self._most_before
-        ends = self.ends(document.text[max(index - near, 0) : index + near]) if replay is None else ()
+        ends: tuple[str, ...] = ()
+        if replay is None:
+            ends = self.ends(document.text[max(index - near, 0) : index + near])
+            if opening := self._opening(document, index, self._after(document.text, index)):
+                ends = (*ends, opening[0])
 
         def planned(prompt: list[int]) -> PromptPlan:
             return PromptPlan(
@@ -194,20 +203,51 @@ class PromptBuilder:
             return None
         return self.warm_complete(document, len(document.text))
 
-    def _shown(self, document: Document, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
-        """About how many characters of a completion's prompt are to be tokenised, and what makes its tokens."""
+    def warm_ahead(self, document: Document, index: int) -> Layout | None:
+        """What a completion's prompt will begin with when some more was typed at a string index.
+
+        None where it begins like that of a completion there now: the window stays. One key in a thousand moves it,
+        and has its whole prompt computed if nobody did before.
+        """
+        room = self._max_tokens - self._kept_for(1) - len(self._bos())
+        if self._near_mark:
+            return None
+        text, most = document.text, min(room, self._most_before)
+        view = document.tokens.view(self._tokenizer, text, self._seen(text, index, most))
+        window = Window(view, text, index, most)
+        if not window.moves(most, _AHEAD_CHARS):
+            return None
+        pending, tokens = self._shown(document, index, room, _AHEAD_CHARS)
+        bos, newline = self._bos(), document.newline
+        return Layout(pending, lambda: PromptPlan([*bos, *tokens()], (), newline))
+
+    def _seen(self, text: str, index: int, most: int) -> Span:
+        """What of a text a completion's prompt is made from, at most."""
+        return max(index - reach(most), 0), self._after(text, index)[1]
+
+    def _shown(
+        self, document: Document, index: int, room: int, ahead: int = 0
+    ) -> tuple[int, Callable[[], list[int]]]:
+        """About how many characters of a completion's prompt are to be tokenised, and what makes its tokens.
+
+        With ``ahead`` its window begins where it will with so many characters more.
+        """
         text = document.text
         after = self._after(text, index)
         most = min(room, self._most_before)
-        earliest = max(index - reach(most), 0)
-        view = document.tokens.view(self._tokenizer, text, (earliest, after[1]))
+        view = document.tokens.view(self._tokenizer, text, self._seen(text, index, most))
         window = Window(view, text, index, most)
+        opening = self._opening(document, index, after)
 
         def tokens() -> list[int]:
             shown = view.encode(after) if after[0] < after[1] else []
             if shown and len(shown) < room // 2:
-                return self._filled_in(window, room, shown)
-            return window.tokens(most) or self._tokenizer.encode("\n")
+                return self._filled_in(window, room, shown, ahead)
+            if opening:
+                fenced = self._tokenizer.encode("".join(opening)) + (view.encode((0, index)) if index else [])
+                if len(fenced) <= most:
+                    return fenced
+            return window.tokens(most, ahead) or self._tokenizer.encode("\n")
 
         return window.pending(most) + view.pending(*after), tokens
 
@@ -234,15 +274,29 @@ class PromptBuilder:
 
         return window.pending(most) + sum(view.pending(*part) for part in parts), tokens
 
-    def _filled_in(self, window: Window, room: int, after: list[int]) -> list[int]:
+    def _filled_in(self, window: Window, room: int, after: list[int], ahead: int) -> list[int]:
         """A prompt of both sides of the cursor."""
         assert self._fill is not None
         first, second, end = self._fill_marks
         taken = len(first) + len(second) + len(end) + len(after)
-        before = window.tokens(min(room - taken, self._most_before))
+        before = window.tokens(min(room - taken, self._most_before), ahead)
         if self._fill.order == "psm":
             return [*first, *before, *second, *after, *end]
         return [*first, *after, *second, *(before or self._tokenizer.encode("\n")), *end]
+
+    def _opening(self, document: Document, index: int, after: Span) -> tuple[str, str] | None:
+        """The fence that is opened before little code, and the rest of its line; None if it is for the model to see.
+
+        Of an empty file the likeliest text is prose to a model that learnt to talk, and so it is of a few characters;
+        one trained on code as it stands needs no telling.
+        """
+        talks = self._tokenizer.chat_template is not None and (self._fill is None or bool(self._fill.ends))
+        if not talks or self._near_mark or index > _LITTLE_CHARS or after[0] < after[1]:
+            return None
+        if not is_code(document.language):
+            return None
+        language = named(document.language)
+        return fence(language, document.text[:index]), f"{language}\n"
 
     def _after(self, text: str, index: int) -> Span:
         """Some lines of the text after the index; none if they are blank or the model can't take them."""

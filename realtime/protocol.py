@@ -87,34 +87,44 @@ class Applied(_Array, frozen=True):
     operations: Natural
 
 
+# What each way of choosing tokens may be set to, on whatever door it comes in.
+MaxTokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
+TopP = Annotated[float, msgspec.Meta(gt=0, le=1)]
+MinP = Annotated[float, msgspec.Meta(ge=0, le=1)]
+StopString = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+MAX_STOP_STRINGS: Final = 16
+RepetitionPenalty = Annotated[float, msgspec.Meta(gt=0, le=100)]
+Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
+"""Of a token's presence in the output, or of each time that it is there."""
+LogitBias = Annotated[
+    dict[Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)], Annotated[float, msgspec.Meta(ge=-100, le=100)]],
+    msgspec.Meta(max_length=1024),
+]
+"""What is added to the logits of tokens, by their ids."""
+Logprobs = Annotated[int, msgspec.Meta(ge=0, le=20)]
+"""How many of the likeliest tokens come with each one."""
+
+
 class Sampling(_Array, frozen=True):
     """How to choose tokens. Temperature 0 is greedy; top_p 1, top_k 0, min_p 0, and None are off.
 
     With ``logprobs`` the text of a completion or a chat comes as `ScoredDelta`, with so many of the likeliest tokens.
     """
 
-    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
-    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
-    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    max_tokens: MaxTokens = 512
+    temperature: Temperature = 0.0
+    top_p: TopP = 1.0
     top_k: Natural = 0
-    min_p: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    seed: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)] | None = None
-    stop: Annotated[
-        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=256)], ...], msgspec.Meta(max_length=16)
-    ] = ()
+    min_p: MinP = 0.0
+    seed: Natural | None = None
+    stop: Annotated[tuple[StopString, ...], msgspec.Meta(max_length=MAX_STOP_STRINGS)] = ()
     speculation: Literal["auto", "off"] = "auto"
-    repetition_penalty: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
-    presence_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
-    logit_bias: (
-        Annotated[
-            dict[Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)], Annotated[float, msgspec.Meta(ge=-100, le=100)]],
-            msgspec.Meta(max_length=1024),
-        ]
-        | None
-    ) = None
-    """What is added to the logits of tokens, by their ids."""
-    logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+    repetition_penalty: RepetitionPenalty | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    logit_bias: LogitBias | None = None
+    logprobs: Logprobs | None = None
 
 
 # Client to server ----------------------------------------------------------------------------------------------

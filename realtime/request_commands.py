@@ -50,13 +50,15 @@ async def complete(
     async with service.connect() as session:
         document = await session.open(source.uri, source.text, source.language)
         completion = session.complete(document, position, **parameters)
-        async for piece in completion:
-            sys.stdout.write(shown.feed(piece) if terminal else piece)
-            sys.stdout.flush()
+        try:
+            async for piece in completion:
+                sys.stdout.write(shown.feed(piece) if terminal else piece)
+                sys.stdout.flush()
+        finally:
+            if terminal:  # what is said next, also of an error or Ctrl-C, begins a line
+                print(shown.finish(), flush=True)
         result = await completion.result()
         clock = session.clock
-    if terminal:
-        print(shown.finish(), flush=True)
     if terminal if timing is None else timing:
         print_summary(Console(stderr=True), result, clock)
     if result.reason != "stop":

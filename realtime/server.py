@@ -23,8 +23,9 @@ from websockets.typing import Subprotocol
 
 from .auth import Authenticator, is_loopback
 from .chat_prompts import ChatPrompts, ChatTokenizer
-from .connection import Connection, GatewaySocket
+from .connection import Connection
 from .fill_in_middle import FillMode, choose_form
+from .gateway_socket import GatewaySocket
 from .handshake import Gatekeeper
 from .limits import Limits
 from .loop_lag import LagMonitor
@@ -253,6 +254,7 @@ class GatewayServer:
             allowed_origins=config.allowed_origins,
             max_connections=config.max_connections,
             health=self._health,
+            socket_port=lambda: self.port,
         )
 
     def _health(self) -> str | None:

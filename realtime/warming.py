@@ -1,18 +1,20 @@
 """What one session has computed ahead: the place where its next request will come, in time that nobody else needs.
 
 A completion is expected at the end of what a person typed last; whatever else a client expects, it says with
-`warm`. The engine computes only where no request needs it, and drops warm work under pressure. Its cache shares
-full blocks of `BLOCK_SIZE` tokens, so up to that many at a prompt's end stay for the request to compute, and a key
-that completes no block costs nothing here.
+`warm`. Shortly before the part of a text that prompts show begins elsewhere, the prompt that begins there is
+computed, too, when nothing else is to be. The engine computes only where no request needs it, and drops warm work
+under pressure. Its cache shares full blocks of `BLOCK_SIZE` tokens, so up to that many at a prompt's end stay for the
+request to compute, and a key that completes no block costs nothing here.
 
-Nothing piles up, however fast a client is: of each kind (completion, edit) the newest place waits, one is being
-tokenised, one computed, and a budget bounds what is computed in the long run.
+Nothing piles up, however fast a client is: of each kind (completion, edit, the next window) the newest place waits,
+one is being tokenised, one computed, and a budget bounds what is computed in the long run.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -44,12 +46,13 @@ _LOST_BLOCKS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request is expected, in UTF-16 units; without an end, a completion."""
+    """Where a request is expected, in UTF-16 units; without an end, a completion, or one that is ``ahead``."""
 
     document: str
     version: int
     start: int
     end: int | None
+    ahead: bool = False
 
     @classmethod
     def of(cls, request: Complete | Edit) -> Place:
@@ -61,7 +64,7 @@ class Place:
     @property
     def kind(self) -> str:
         """Of each kind the newest place counts."""
-        return "complete" if self.end is None else "edit"
+        return "ahead" if self.ahead else "complete" if self.end is None else "edit"
 
 
 @dataclass(slots=True, eq=False)
@@ -87,8 +90,11 @@ class _Work:
         """Whether this, being computed, may go on while a newer place waits.
 
         So it may if it is, but for its end, the beginning of the newer one's prompt. Cancelled, it would keep the
-        blocks that are complete, but lose the pass it is in, and somebody who types would cancel every pass.
+        blocks that are complete, but lose the pass it is in, and somebody who types would cancel every pass. What is
+        computed for a later key keeps no place waiting that is wanted now.
         """
+        if self.place.ahead:
+            return False
         common = max(len(self.prompt) - _LOST_BLOCKS * _BLOCK_BYTES, 0)
         return newer.place.kind != self.place.kind or newer.prompt.startswith(self.prompt[:common])
 
@@ -127,8 +133,9 @@ class Warmer:
         self._wanted: dict[str, _Work] = {}  # by kind, the newest last
         self._planning: _Work | None = None
         self._running: _Work | None = None
-        self._warm = b""  # the newest prompt that was computed to its end, by the engine as it was started last
+        self._warm: dict[str, bytes] = {}  # of each kind, the newest computed to its end by the engine as it is now
         self._warm_since = service.engine.starts
+        self._ahead: tuple[Place, Document] | None = None  # typed last, and not looked ahead from yet
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._requests: dict[int, Place] = {}
@@ -149,7 +156,12 @@ class Warmer:
         """A person changed a document: a completion will be wanted where they are, at the end of the last edit."""
         self._forget(lambda place: place.document == document.id and place.end is not None)
         if edits:
-            self._expect(document, edits[-1].start + utf16_length(edits[-1].text), None, typed=True)
+            with suppress(Refused):  # no request may come there
+                position = edits[-1].start + utf16_length(edits[-1].text)
+                self._expect(document, position, None, typed=True)
+                if not self._closed:
+                    self._ahead = Place(document.id, document.version, position, None, ahead=True), document
+                    self._later(_SETTLE_SECONDS)
 
     def asked(self, document: Document, position: int, end: int | None) -> None:
         """A completion at an offset, or an edit of [position, end), is expected. Offsets are UTF-16 units.
@@ -163,6 +175,8 @@ class Warmer:
     def closed(self, document: str) -> None:
         """A document was closed, or its text replaced."""
         self._forget(lambda place: place.document == document)
+        if self._ahead is not None and self._ahead[0].document == document:
+            self._ahead = None
 
     def request_started(self, request: Complete | Edit) -> None:
         """A request computes its place itself."""
@@ -179,6 +193,7 @@ class Warmer:
         self._forget(lambda _: True)
         self._planning = None
         self._requests.clear()
+        self._ahead = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -231,9 +246,12 @@ class Warmer:
 
     def _go_on(self) -> None:
         """Take the newest place a step further, if it can be."""
+        if self._planning is None and self._running is None and not self._wanted:
+            self._look_ahead()
         if self._planning is not None or not self._wanted:
             return
-        kind, work = list(self._wanted.items())[-1]
+        kind = next((kind for kind in reversed(self._wanted) if kind != "ahead"), "ahead")
+        work = self._wanted[kind]
         if not self._may_begin(work):
             return
         if not work.prompt:
@@ -244,6 +262,16 @@ class Warmer:
             self._start(work)
         elif not self._running.serves(work):
             self._cancel(self._running)  # its end comes back here
+
+    def _look_ahead(self) -> None:
+        """Nothing else is wanted: see to the window that comes next where somebody types."""
+        looked, self._ahead = self._ahead, None
+        if looked is None or looked[1].version != looked[0].version:
+            return
+        place, document = looked
+        layout = self._unless_it_fails(lambda: self._prompts.warm_ahead(document, document.index(place.start)))
+        if layout is not None:
+            self._wanted[place.kind] = _Work(place, layout, typed=True)
 
     def _may_begin(self, work: _Work) -> bool:
         now = self._loop.time()
@@ -278,8 +306,8 @@ class Warmer:
 
     def _start(self, work: _Work) -> None:
         if self._warm_since != self._engine.starts:
-            self._warm, self._warm_since = b"", self._engine.starts
-        if work.typed and self._warm.startswith(_full_blocks(work.prompt)):
+            self._warm, self._warm_since = {}, self._engine.starts
+        if work.typed and self._warm.get(work.place.kind, b"").startswith(_full_blocks(work.prompt)):
             self._go_on()  # the key has completed no block
             return
         work.sequence = self._engine.next_id()
@@ -303,12 +331,12 @@ class Warmer:
         self._budget.spend(max(finished.computed_tokens, BLOCK_SIZE), now)
         if finished.reason == "stop":
             self._count("finished").inc()
-            self._warm = work.prompt
+            self._warm[work.place.kind] = work.prompt
         elif work.dropped:
             self._count("cancelled").inc()
         else:
             self._count("dropped").inc()
-            self._warm = b""
+            self._warm.clear()
             self._not_before = now + _PRESSURE_SECONDS
         self._go_on()
 

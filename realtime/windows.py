@@ -74,22 +74,33 @@ class Window:
             return min(self._end, MAX_CHARS_PER_TOKEN * room) + (0 if short else end - start)
         return self._view.pending(0 if short else self._start(room, self._density), self._end)
 
-    def tokens(self, room: int) -> list[int]:
-        """At most ``room`` tokens."""
+    def tokens(self, room: int, ahead: int = 0) -> list[int]:
+        """At most ``room`` tokens, beginning where they would with so many characters more typed at the end."""
         encode, end = self._view.encode, self._end
-        if end <= _SAMPLE_CHARS and len(tokens := encode((0, end))) <= room:
+        if end + ahead <= _SAMPLE_CHARS and len(tokens := encode((0, end))) <= room:
             return tokens
         density = self._measured() if self._density is None else self._density
-        chars = room * density // 4
+        chars, typed = room * density // 4, 4 * ahead // density
         retried = False
         while True:
-            start = window_start(self._text, end, chars)
+            start = window_start(self._text, end + ahead, chars)
             tokens = encode((start, end))
-            if len(tokens) <= room or chars <= room // 4:  # a character takes at most four tokens, one for each byte
+            size = len(tokens) + typed
+            if size <= room or chars <= room // 4:  # a character takes at most four tokens, one for each byte
                 return tokens
-            shown = end - start
-            chars = max(min(shown // 2 if retried else shown - 1, shown * room // len(tokens)), room // 4)
+            shown = end + ahead - start
+            chars = max(min(shown // 2 if retried else shown - 1, shown * room // size), room // 4)
             retried = True
+
+    def moves(self, room: int, ahead: int) -> bool:
+        """Whether it will probably begin elsewhere with so many characters more typed at the end.
+
+        Where that is not known without tokenising much, it is not looked for.
+        """
+        if self._density is None or self._end + ahead <= _SAMPLE_CHARS:
+            return False
+        chars = room * self._density // 4
+        return window_start(self._text, self._end, chars) != window_start(self._text, self._end + ahead, chars)
 
     def _measured(self) -> int:
         """The characters of the sample that make four tokens, to stay with integers."""

@@ -2,9 +2,10 @@
 
     python -m tools.typing_replay [--files 12] [--keys 2000] [--rows]
 
-Nothing is computed: prompts are compared with the one of the key before. A line for each way in which a model may be
-shown the text around the cursor, and for typing in the middle and at the end of a file. With ``--rows`` the files are
-made up of lines that begin alike: SQL inserts, rows of GeoJSON, the same objects over several lines, registrations.
+Nothing is computed: prompts are compared with the one of the key before, and (behind the arrow) also with what is
+warmed ahead of the key that moves a window. A line for each way in which a model may be shown the text around the
+cursor, and for typing in the middle and at the end of a file. With ``--rows`` the files are made up of lines that
+begin alike: SQL inserts, rows of GeoJSON, the same objects over several lines, registrations.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 from warmline.engine import load_tokenizer
@@ -68,20 +69,49 @@ def library(files: int) -> list[str]:
     return random.Random(1).sample(texts, min(files, len(texts)))
 
 
-def typed(builder: PromptBuilder, text: str, at: int, keys: int, cut: int) -> Iterator[tuple[int, int]]:
-    """Tokens of each key's prompt, and of these those behind what it shares with the key before."""
+class Key(NamedTuple):
+    """What a key costs, in tokens.
+
+    Attributes:
+        prompt: all of its prompt.
+        left: those behind what it shares with the key before.
+        left_ahead: the same if the next window was computed ahead.
+        ahead: what that took after this key.
+    """
+
+    prompt: int
+    left: int
+    left_ahead: int
+    ahead: int
+
+
+def typed(builder: PromptBuilder, text: str, at: int, keys: int, cut: int) -> Iterator[Key]:
+    """What each key costs."""
     document = Document(Open("file:///a.py", 0, "python", text[:at] + text[cut:]), Limits())
     before = builder.complete(document, at, 100, (), None).plan().prompt
     place = utf16_length(text[:at])
+    following: list[int] = []
     for key in range(keys):
         letter = text[at + key]
         document.change(Change("file:///a.py", key, key + 1, [TextEdit(place, place, letter)]), Limits())
         place += utf16_length(letter)
         prompt = builder.complete(document, at + key + 1, 100, (), None).plan().prompt
-        pairs = enumerate(zip(before, prompt, strict=False))
-        shared = next((index for index, (old, new) in pairs if old != new), min(len(before), len(prompt)))
-        yield len(prompt), len(prompt) - shared
+        left = len(prompt) - shared(before, prompt)
+        left_ahead = min(left, len(prompt) - shared(following, prompt))
+        layout = builder.warm_ahead(document, at + key + 1)
+        ahead = 0
+        if layout is not None:
+            next_prompt = layout.plan().prompt
+            ahead = len(next_prompt) - max(shared(following, next_prompt), shared(prompt, next_prompt))
+            following = next_prompt
+        yield Key(len(prompt), left, left_ahead, ahead)
         before = prompt
+
+
+def shared(one: list[int], other: list[int]) -> int:
+    """How many tokens two prompts begin with that are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (old, new) in pairs if old != new), min(len(one), len(other)))
 
 
 def moved(builder: PromptBuilder, text: str, at: int) -> float:
@@ -93,9 +123,7 @@ def moved(builder: PromptBuilder, text: str, at: int) -> float:
         .prompt
         for shown, index in ((text, at), (line + text, at + len(line)))
     ]
-    pairs = enumerate(zip(*prompts, strict=False))
-    shared = next((index for index, (old, new) in pairs if old != new), min(map(len, prompts)))
-    return shared / len(prompts[1])
+    return shared(*prompts) / len(prompts[1])
 
 
 def main(
@@ -106,18 +134,20 @@ def main(
     """Print the table."""
     tokenizer = load_tokenizer(fetch_model(quiet=True))
     texts = [rows(form) for form in ROWS] if alike else library(files)
-    print(f"{'':34}{'warm keys':>11}{'tokens a key':>14}{'windows per 1,000 keys':>24}{'prompt':>8}")
+    print(f"{'':34}{'warm keys':>20}{'tokens a key':>16}{'cold per 1,000':>18}{'ahead':>8}{'prompt':>8}")
     for name, form in FORMS.items():
         builder = PromptBuilder(tokenizer, CONTEXT, form)
         for where, part in (("in the middle", 0.5), ("at the end", 1.0)):
-            costs: list[tuple[int, int]] = []
+            costs: list[Key] = []
             for text in texts:
                 at = int((len(text) - keys) * part)
                 costs += typed(builder, text, at, keys, at + keys)
-            warm = mean(computed <= TAIL for _, computed in costs)
-            cold = mean(computed > size / 2 for size, computed in costs)
-            computed, size = mean(computed for _, computed in costs), mean(size for size, _ in costs)
-            print(f"{f'{name}, {where}':34}{warm:11.2%}{computed:14.2f}{1000 * cold:24.2f}{size:8.0f}")
+            lefts = [(key.prompt, key.left) for key in costs], [(key.prompt, key.left_ahead) for key in costs]
+            warm = " → ".join(f"{mean(left <= TAIL for _, left in way):.2%}" for way in lefts)
+            computed = " → ".join(f"{mean(left for _, left in way):.2f}" for way in lefts)
+            cold = " → ".join(f"{mean(1000 * (left > size / 2) for size, left in way):.2f}" for way in lefts)
+            ahead, size = mean(key.ahead for key in costs), mean(key.prompt for key in costs)
+            print(f"{f'{name}, {where}':34}{warm:>20}{computed:>16}{cold:>18}{ahead:8.2f}{size:8.0f}")
         stays = mean(moved(builder, text, len(text) // 2) for text in texts)
         print(f"{f'{name}, a line added on top':34}{stays:11.0%} of the prompt stays")
 

@@ -39,6 +39,7 @@ from ..evaluation.records import EditRecord
 from ..limits import Limits
 from ..prompts import PromptBuilder, PromptPlan
 from ..protocol import Open
+from ..tables import print_table
 from .judging import judged
 from .service import running_service
 
@@ -183,7 +184,8 @@ def _rates(runs: Sequence[Run]) -> dict[str, float]:
 def print_report(report: dict[str, Any]) -> None:
     """Both sides and their ratio: the median round, and the range of the rounds."""
     machine = report["machine"]
-    to = Console(width=max(Console().width, 100))
+    plain = Console()
+    to = plain if plain.is_terminal else Console(width=100)
     to.print(
         f"{machine['processor']}, {machine['cores']} cores; {report['model']}, {report['backend']} backend "
         f"({report['kernels']}), {report['threads']} threads; replay of {report['records']} edits, "
@@ -199,4 +201,4 @@ def print_report(report: dict[str, Any]) -> None:
             values = [figures[rate] for figures in report["rounds"][side]]
             cells.append(f"{statistics.median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})")
         table.add_row(title, *cells, judged(f"{report['ratios'][rate]:.1%}", len(report["rounds"]["engine"])))
-    to.print(table)
+    print_table(to, table)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from ..tables import print_table
 from .judging import judged
 from .warm_requests import SUGGESTED_TOKENS, Sample
 
@@ -67,7 +68,7 @@ def _name(row: dict[str, Any]) -> str:
 
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as tables."""
-    console = Console(width=max(Console().width, 110))
+    console = Console()
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     machine, service = report["machine"], report["service"]
@@ -76,9 +77,9 @@ def print_report(report: dict[str, Any]) -> None:
         f"python {machine['python']}\n"
         f"The cache shares full blocks of {report['block_size']} tokens: the tail is what is left to compute."
     )
-    console.print(_requests(report))
-    console.print(_cancels(report))
-    console.print(_typing(report))
+    print_table(console, _requests(report), names=3)
+    print_table(console, _cancels(report), names=2)
+    print_table(console, _typing(report), names=3)
 
 
 def _requests(report: dict[str, Any]) -> Table:

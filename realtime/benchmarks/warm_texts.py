@@ -65,9 +65,9 @@ def read_sources(file: Path | None) -> list[SourceText]:
         lines = path.read_bytes().splitlines()
         records = [msgspec.json.decode(line, type=_Record) for line in lines if line.strip()]
     except (OSError, msgspec.MsgspecError) as error:
-        raise TextsMissing(f"{path} has no edits to read ({error}); name a file of them with --edits") from None
+        raise TextsMissing(f"{path} has no edits to read ({error}); name a file that has some") from None
     if not records:
-        raise TextsMissing(f"{path} is empty; name a file of edits with --edits")
+        raise TextsMissing(f"{path} is empty; name a file of edits")
     return [SourceText(record.id, record.language, record.context + record.after) for record in records]
 
 

@@ -14,6 +14,7 @@ from warmline.engine import ModelInfo
 
 from ..line_diff import split_lines
 from ..report import printable
+from ..tables import print_table
 from . import summary
 from .records import EditRecord
 from .run import Outcome
@@ -198,23 +199,13 @@ def _rows(
 
 
 def _print_table(to: Console, title: str, columns: Sequence[str], rows: Sequence[_Row]) -> None:
-    """Print a table; columns that have no room beside the others follow in another one."""
-    names = max(len(printable(name)) for name, _, _ in rows)
-    widths = [max(len(column), *(len(cells[i]) for _, cells, _ in rows)) + 2 for i, column in enumerate(columns)]
-    first = 0
-    while first < len(columns):
-        end, used = first + 1, names + widths[first]
-        while end < len(columns) and used + widths[end] <= to.width:
-            used += widths[end]
-            end += 1
-        table = Table(title=title if first == 0 else None, title_justify="left", box=None, pad_edge=False)
-        table.add_column("", no_wrap=True)
-        for column in columns[first:end]:
-            table.add_column(column, justify="right", no_wrap=True)
-        for name, cells, style in rows:
-            table.add_row(Text(printable(name)), *cells[first:end], style=style)
-        to.print(table)
-        first = end
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, cells, style in rows:
+        table.add_row(Text(printable(name)), *cells, style=style)
+    print_table(to, table)
 
 
 def _edits_of(outcomes: Sequence[Outcome]) -> list[str]:

@@ -11,13 +11,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from warmline.engine import Finished, TokenLogprobs
 
+from ..scored import TokenBytes
 from .logprobs import (
     ChatCollector,
     ChatLogprobs,
     Collector,
     CompletionCollector,
     CompletionLogprobs,
-    TokenBytes,
 )
 
 _encode: Final = msgspec.json.Encoder().encode

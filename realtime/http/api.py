@@ -8,7 +8,7 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -301,20 +301,22 @@ class Api:
 
     async def _problem(self, request: Request, problem: Exception) -> Response:
         assert isinstance(problem, Problem)
-        self._service.metrics.message_refused(problem.code)
-        return Response(problem.body(), problem.status, problem.headers)
+        return self._answered(problem)
 
     async def _not_routed(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         problem = Problem(HttpCode.NOT_FOUND, "there are /v1/completions, /v1/chat/completions and /v1/models")
         if error.status_code == 405:
             problem = Problem(HttpCode.METHOD_NOT_ALLOWED, f"{request.method} is not answered here")
-        return Response(problem.body(), problem.status, {**problem.headers, **(error.headers or {})})
+        return self._answered(problem, error.headers)
 
     async def _fault(self, request: Request, error: Exception) -> Response:
         logger.error("request failed", path=request.url.path, exc_info=error)
-        problem = Problem(ErrorCode.INTERNAL_ERROR, FAULT)
-        return Response(problem.body(), problem.status, problem.headers)
+        return self._answered(Problem(ErrorCode.INTERNAL_ERROR, FAULT))
+
+    def _answered(self, problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+        self._service.metrics.http_refused(problem.code)
+        return Response(problem.body(), problem.status, {**problem.headers, **(headers or {})})
 
 
 def _role(message: Message, number: int) -> Role:

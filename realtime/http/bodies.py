@@ -12,18 +12,23 @@ import msgspec
 from msgspec import Meta, Struct
 from warmline.engine import SamplingParams
 
-from ..protocol import MAX_INT, ErrorCode
+from ..protocol import (
+    MAX_INT,
+    MAX_STOP_STRINGS,
+    ErrorCode,
+    LogitBias,
+    Logprobs,
+    MaxTokens,
+    MinP,
+    Penalty,
+    RepetitionPenalty,
+    StopString,
+    Temperature,
+    TopP,
+)
 from .problems import Problem
 
 _Body = TypeVar("_Body", bound="Common")
-
-_Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-_Stop = Annotated[str, Meta(min_length=1, max_length=256)]
-_Penalty = Annotated[float, Meta(ge=-2, le=2)]
-_Likeliest = Annotated[int, Meta(ge=0, le=20)]
-_Bias = Annotated[
-    dict[Annotated[int, Meta(ge=0, le=2**31 - 1)], Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=1024)
-]
 
 _ONE_ANSWER: Final = "a request has one answer; send it several times, each with a seed of its own"
 _NO_TOOLS: Final = (
@@ -80,18 +85,18 @@ class Common(Struct, kw_only=True, frozen=True):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     prediction: Prediction | None = None
-    max_tokens: _Count | None = None
-    temperature: Annotated[float, Meta(ge=0, le=100)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=MAX_INT)] | None = None
-    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    max_tokens: MaxTokens | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=MAX_INT)] | None = None  # -1 is off, as in vLLM
+    min_p: MinP | None = None
     seed: int | None = None
-    stop: _Stop | Annotated[list[_Stop], Meta(max_length=16)] | None = None
+    stop: StopString | Annotated[list[StopString], Meta(max_length=MAX_STOP_STRINGS)] | None = None
 
-    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
-    presence_penalty: _Penalty | None = None
-    frequency_penalty: _Penalty | None = None
-    logit_bias: _Bias | None = None
+    repetition_penalty: RepetitionPenalty | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    logit_bias: LogitBias | None = None
 
     # What is refused unless it asks for nothing.
     n: int | None = None
@@ -143,7 +148,7 @@ class CompletionBody(Common, kw_only=True, frozen=True):
     suffix: str | None = None
     echo: bool | None = None
     best_of: int | None = None
-    logprobs: _Likeliest | None = None
+    logprobs: Logprobs | None = None
 
     def refused(self) -> dict[str, object]:
         return {
@@ -177,9 +182,9 @@ class ChatBody(Common, kw_only=True, frozen=True):
     """POST /v1/chat/completions."""
 
     messages: Annotated[list[Message], Meta(min_length=1)]
-    max_completion_tokens: _Count | None = None
+    max_completion_tokens: MaxTokens | None = None
     logprobs: bool | None = None
-    top_logprobs: _Likeliest | None = None
+    top_logprobs: Logprobs | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
     response_format: dict[str, Any] | None = None

@@ -35,13 +35,22 @@ class HttpDoor:
         allowed_origins: Collection[str],
         max_connections: int,
         health: Callable[[], str | None],
+        socket_port: Callable[[], int],
     ) -> None:
+        """``socket_port`` is where WebSockets are, once the server listens there."""
         self._api = Api(service, server, health)
         self._ticking: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
         connection = type("BoundConnection", (DoorConnection,), {"limits": service.limits, "most": max_connections})
         self._config = uvicorn.Config(
-            Guard(self._api.application(), auth, allowed_hosts, allowed_origins),
+            Guard(
+                self._api.application(),
+                auth,
+                allowed_hosts,
+                allowed_origins,
+                socket_port,
+                service.metrics.http_refused,
+            ),
             http=connection,
             ws="none",
             lifespan="off",

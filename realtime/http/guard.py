@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,7 +22,8 @@ class Guard:
     """Lets requests through to an application; `host_allowed` and `origin_allowed` say which.
 
     Pages on the list get the headers that let them read answers (https://fetch.spec.whatwg.org/#http-cors-protocol);
-    there are none for others.
+    there are none for others. Who comes for a WebSocket is told on which port that is: ``socket_port`` says it, once
+    the server listens. ``refused`` is told the code of each problem.
     """
 
     def __init__(
@@ -31,11 +32,15 @@ class Guard:
         auth: Authenticator,
         allowed_hosts: Collection[str],
         allowed_origins: Collection[str],
+        socket_port: Callable[[], int],
+        refused: Callable[[str], None],
     ) -> None:
         self._app = app
         self._auth = auth
         self._allowed_hosts = allowed_hosts
         self._allowed_origins = allowed_origins
+        self._socket_port = socket_port
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
@@ -48,8 +53,12 @@ class Guard:
             if origin is not None and scope["method"] == "OPTIONS":
                 await _answer_preflight(headers, send)
                 return
+            if _wants_websocket(headers):
+                await self._show_the_way(send)
+                return
             scope["state"][SALT] = self._salt(headers) if scope["path"] not in OPEN_PATHS else ""
         except Problem as problem:
+            self._refused(problem.code)
             await send_problem(problem, send)
             return
         await self._app(scope, receive, send)
@@ -63,6 +72,17 @@ class Guard:
             raise Problem(
                 HttpCode.FORBIDDEN, "this origin is not allowed; the server's --allowed-origin option adds one"
             )
+
+    async def _show_the_way(self, send: Send) -> None:
+        """Answer in plain text, which is what clients show of a handshake that failed."""
+        port = self._socket_port()
+        wrong_port = Problem(
+            HttpCode.NOT_FOUND,
+            "this port has the HTTP API (serve --http-port); "
+            f"WebSocket clients connect to port {port} (serve --port)",
+        )
+        self._refused(wrong_port.code)
+        await _answer(send, wrong_port.status, f"{wrong_port.message}\n".encode(), {"content-type": "text/plain"})
 
     def _salt(self, headers: Headers) -> str:
         try:
@@ -80,11 +100,17 @@ class Guard:
 
 async def send_problem(problem: Problem, send: Send) -> None:
     """Answer with a problem."""
-    body = problem.body()
-    headers = {**problem.headers, "content-length": str(len(body))}
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
+    await _answer(send, problem.status, problem.body(), problem.headers)
+
+
+async def _answer(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})
+
+
+def _wants_websocket(headers: Headers) -> bool:
+    return any(name.strip().lower() == "websocket" for name in headers.get("upgrade", "").split(","))
 
 
 def _single(headers: Headers, name: str) -> str | None:

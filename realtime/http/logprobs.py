@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
 from warmline.engine import TokenLogprobs
 
-TokenBytes = Callable[[int], bytes]
-"""The bytes that a token stands for; none for a special one."""
+from ..scored import TokenBytes, text_alone
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -64,8 +63,7 @@ class Collector(ABC):
         """Those that were added since they were last taken."""
 
     def _text(self, token: int) -> str:
-        """What a token stands for alone: a part of a character is U+FFFD, a special token nothing."""
-        return self._token_bytes(token).decode("utf-8", "replace")
+        return text_alone(self._token_bytes, token)
 
 
 class ChatCollector(Collector):

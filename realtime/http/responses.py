@@ -120,11 +120,14 @@ class StreamResponse(_Response):
         except ClientGone:
             raise
         except Problem as problem:
-            await self._body(send, b"data: %b\n\n" % problem.body(), more=False)
+            await self._fail(send, problem)
         except Exception:
             logger.exception("request failed", request=self._answer.id)
-            fault = Problem(ErrorCode.INTERNAL_ERROR, FAULT)
-            await self._body(send, b"data: %b\n\n" % fault.body(), more=False)
+            await self._fail(send, Problem(ErrorCode.INTERNAL_ERROR, FAULT))
+
+    async def _fail(self, send: Send, problem: Problem) -> None:
+        self._service.metrics.http_refused(problem.code)
+        await self._body(send, b"data: %b\n\n" % problem.body(), more=False)
 
 
 class _StallGuard:

@@ -38,7 +38,7 @@ def test_both_sides_replay_the_same_edits(tiny_model: Path, tmp_path: Path) -> N
 
 def test_a_file_that_is_not_there_is_said_plainly() -> None:
     """One line names it."""
-    ended = subprocess.run([*COMMAND, "--edits", "/nowhere"], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([*COMMAND, "/nowhere"], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "/nowhere" in ended.stderr
     assert "Traceback" not in ended.stderr

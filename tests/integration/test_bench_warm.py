@@ -64,7 +64,7 @@ def test_it_measures_cold_and_warm_requests_and_typing(own: bool, request: Any, 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--edits", "/nowhere.jsonl"), 1, "name a file of them with --edits"),
+        (("/nowhere.jsonl",), 1, "/nowhere.jsonl has no edits to read"),
         (("--url", "ws://127.0.0.1:9", "--threads", "1"), 2, "leave out --url"),
         (("--url", "ws://127.0.0.1:9"), 1, "nothing listens there"),
         (("--model", "/nowhere.gguf"), 1, "the service did not start"),

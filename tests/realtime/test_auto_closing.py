@@ -82,6 +82,10 @@ def test_a_text_that_never_closes_it(typed: str, rest: str, tail: str) -> None:
         ("s.split(", '")', ")", '")")[0]'),
         ("print(", '":)', ")", '":)")'),
         ("f(", "a,  # smile :)", ")", "a,  # smile :)\n)"),
+        ("f(", "a  // smile :)", ")", "a  // smile :)\n)"),
+        ('f("(', 'a)b", x', ")", 'a)b", x)'),  # begun in what was typed
+        ("f(a  # (see ", "b)", ")", "b)\n)"),
+        ("f(a,  # smile :)", "\nb", ")", "\nb)"),
         ("f(", "a,  // (or so)", ")", "a,  // (or so)\n)"),
         ("m[", '"]', "]", '"]"]'),
         ("f({", '"}" + ")', "})", '"}" + ")"})'),
@@ -108,6 +112,40 @@ def test_a_closer_in_a_string_or_a_comment_closes_nothing(typed: str, rest: str,
 def test_what_stands_in_a_string_that_is_being_typed_opens_nothing(typed: str, rest: str, tail: str) -> None:
     """An apostrophe, for one."""
     assert closes(typed, rest, tail)
+
+
+@pytest.mark.parametrize("rest", ["a // b)", "(a) // b)", "a[0] // 2, b)"])
+def test_two_slashes_behind_an_operand_divide(rest: str) -> None:
+    """As in Python, where a comment begins with another mark."""
+    assert closes("f(", rest, ")")
+
+
+@pytest.mark.parametrize(
+    ("typed", "rest", "tail"),
+    [
+        ("# see (", "below)", ")"),
+        ("x = 1  // as in [", "1]", "]"),
+        ("don't (", "do that)", ")"),
+        ('"(', "a)", ')"'),
+        ('# say "', "yes", '"'),
+    ],
+)
+def test_a_tail_may_close_what_was_opened_in_a_string_or_a_comment(typed: str, rest: str, tail: str) -> None:
+    """Where nothing else is open that it could close."""
+    assert may_close(typed, rest, tail)
+    assert closes(typed, rest + '"', tail)
+
+
+@given(st.sampled_from(["(", "[(", "f({"]), st.sampled_from("\"'`"), st.text("ab()[]{} ", max_size=12), st.data())
+def test_brackets_in_a_string_that_was_begun_change_nothing_outside(before, quote, inside, data) -> None:
+    """Wherever in the string the person stands. A string of words is read as one by both ways."""
+    tail = "".join({"(": ")", "[": "]", "{": "}"}.get(bracket, "") for bracket in reversed(before))
+    at = data.draw(st.integers(0, len(inside)))
+    typed, in_string = before + quote + inside[:at], inside[at:]
+    assert not closes(typed, in_string, tail)
+    if not set("()[]{}") & set(inside):
+        assert may_close(typed, in_string, tail)
+        assert closes(typed, in_string + quote + tail, tail)
 
 
 MARKS = st.text("ab()[]{}'\"`\\\n ", max_size=12)

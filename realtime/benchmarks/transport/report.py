@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from ...tables import print_table
 from ..judging import TOO_SHORT
 from .ratios import FASTER_TARGETS, TARGETS
 
@@ -54,7 +55,7 @@ def _print_peers(name: str, by_peer: dict[str, Any], sizes: dict[str, float], co
             for key in _COLUMNS
         ]
         table.add_row(peer, *cells, f"{sizes[peer]:.1f}")
-    console.print(table)
+    print_table(console, table)
 
 
 def _print_ratios(
@@ -72,7 +73,7 @@ def _print_ratios(
             ("met" if ratio <= target else "missed") if _is_long(report) else TOO_SHORT,
             "" if overhead is None else f"{overhead:.2f}",
         )
-    console.print(table)
+    print_table(console, table)
 
 
 def _print_hops(hops: dict[str, Any], is_long: bool, console: Console) -> None:
@@ -86,4 +87,4 @@ def _print_hops(hops: dict[str, Any], is_long: bool, console: Console) -> None:
             f"{change['others']:+.0f}",
             f"{'within' if close else 'not within'} {_CLOSE:.0%}" if is_long else TOO_SHORT,
         )
-    console.print(table)
+    print_table(console, table)

@@ -36,7 +36,8 @@ def main(model: str, json_file: Path | None, quick: bool) -> None:
     finally:
         os.sched_setaffinity(0, allowed)
         gc.unfreeze()
-    print_report(report, Console(width=max(Console().width, 120)))
+    plain = Console()
+    print_report(report, plain if plain.is_terminal else Console(width=120))
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=2) + "\n")
 

@@ -31,7 +31,7 @@ def test_a_file_without_edits_is_named(tmp_path: Path):
     (tmp_path / "other").write_text('{"id": 1}\n')
     (tmp_path / "empty").write_text("\n")
     for name in ("missing", "other", "empty"):
-        with pytest.raises(TextsMissing, match=rf"{name} .*--edits"):
+        with pytest.raises(TextsMissing, match=rf"{name} .*name a file"):
             read_sources(tmp_path / name)
 
 

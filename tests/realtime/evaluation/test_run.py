@@ -57,7 +57,7 @@ def test_a_completion(told, completion, tokenizer) -> None:
     (outcome,) = run(told, [completion()])
     assert (outcome.answer, outcome.exact, outcome.completion.right) == ("    return a + b", True, 16)
     assert outcome.edit is None and outcome.nothing is None
-    assert tokenizer.decode(unpack_tokens(told.requests[0].prompt)) == "def add(a, b):\n"
+    assert tokenizer.decode(unpack_tokens(told.requests[0].prompt)) == "```python\ndef add(a, b):\n"
     assert told.requests[0].sampling.max_tokens == len(tokenizer.encode("    return a + b")) + 32
 
 

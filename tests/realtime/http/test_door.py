@@ -10,8 +10,11 @@ import socket
 import openai
 import pytest
 import structlog
+from warmline.client import ConnectionFailed, connect
 from warmline.realtime.limits import Limits
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address
+
+from .conftest import port
 
 CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -68,8 +71,60 @@ async def test_the_metrics_count_http_requests(serve_http, bare, http):
     await client.answer()
     _, metrics = await http(server, "/metrics")
     assert 'warmline_requests_total{kind="http_chat",outcome="stop"} 1.0' in metrics
-    assert 'warmline_refused_messages_total{code="invalid_parameter"} 1.0' in metrics
     assert "warmline_requests_running 0.0" in metrics
+
+
+async def test_the_metrics_count_refused_http_requests(serve_http, bare, http, engine):
+    """By code, whoever refused them: the guard, the routes, the bodies, or the engine, before the text and in it."""
+    server = await serve_http(api_keys=("key",))
+    client, key = await bare(server), "Authorization: Bearer key"
+    client.send(CHAT, HELLO)
+    await client.answer()
+    client.send(CHAT, HELLO, key, host="elsewhere.example")
+    await client.answer()
+    client.send("/v2", None, key)
+    await client.answer()
+    client.send("/v1/completions", {"prompt": "x", "n": 3}, key)
+    await client.answer()
+    engine.reason = "error"
+    for pieces in ((), ("text",)):
+        engine.default = pieces
+        client.send(CHAT, STREAM, key)
+        await client.answer()
+    _, metrics = await http(server, "/metrics")
+    found = {code: f'warmline_refused_http_requests_total{{code="{code}"}} {count}.0' in metrics for code, count in (
+        ("unauthorized", 1), ("forbidden", 1), ("not_found", 1), ("invalid_parameter", 1), ("internal_error", 2),
+    )}  # fmt: skip
+    assert all(found.values()), found
+    assert "warmline_refused_messages_total{" not in metrics
+
+
+async def test_a_websocket_is_shown_the_port_it_belongs_to(serve_http, http):
+    """Instead of an error in the form of another API; with or without a key."""
+    server = await serve_http(api_keys=("key",))
+    url = f"ws://127.0.0.1:{port(server)}"
+    for token in ("key", None):
+        with pytest.raises(ConnectionFailed) as failure:
+            await connect(url, token=token, transport="websockets")
+        assert str(failure.value) == (
+            f"{url} refused the connection with HTTP 404: this port has the HTTP API (serve --http-port); "
+            f"WebSocket clients connect to port {server.port} (serve --port)"
+        )
+    _, metrics = await http(server, "/metrics")
+    assert 'warmline_refused_http_requests_total{code="not_found"} 2.0' in metrics
+
+
+async def test_the_sdk_knows_the_wrong_port_without_the_answer_s_body():
+    """Which may come after the head, when that is all that was read."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as other:
+        with pytest.raises(ConnectionFailed, match=r"HTTP 404: if it is the HTTP API's port \(serve --http-port\)"):
+            await connect(f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}")
 
 
 # Bad input -----------------------------------------------------------------------------------------------------
