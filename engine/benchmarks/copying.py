@@ -60,6 +60,8 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
         raise EngineError(f"{options.model} is no GGUF file, which is what llama-server runs")
     ours = _Ours(options)
     requests = plan(ours.engine.tokenizer, ours.engine.model.max_sequence_tokens)
+    if not requests:
+        raise EngineError("no edit has a range of the length that is compared; give more edits (--limit)")
     with tempfile.TemporaryDirectory(prefix="warmline-") as folder:
         files = {}
         for number_format in FORMATS:
@@ -182,6 +184,7 @@ def print_report(report: dict[str, Any]) -> None:
             f"{statistics.median(ratios):.2f}",
             str(row["tokens"]),
             f"{row['accepted']} of {row['proposed']}" if row["proposed"] else "",
-            f"{row['same_text']} of {report['requests']}, {row['same_tokens_share']:.0%} of tokens",
+            f"{row['same_text']} of {report['requests']}, {row['same_tokens_share']:.0%} of tokens"
+            + ("" if row["every_round_the_same"] else "; differs between rounds"),
         )
     Console(width=max(Console().width, 118)).print(table)

@@ -172,9 +172,14 @@ def main(
     """
     report = measure(options, plan, rounds)
     print_report(report)
+    _write(json_file, report)
     if beside is not None:
         copies, llama_server = beside
         report["copying"] = copying.main(options, copies, llama_server, rounds)
+        _write(json_file, report)
+
+
+def _write(json_file: Path | None, report: dict[str, Any]) -> None:
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=2) + "\n")
 

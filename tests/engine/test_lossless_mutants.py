@@ -6,12 +6,13 @@ The scenarios here are the first of those there, which show no difference when n
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from warmline.engine import BLOCK_SIZE
 from warmline.engine.kernels.cpu import NativeKernels, TorchKernels, build, library
 from warmline.engine.machine import find_compiler
 
@@ -62,6 +63,18 @@ def going_on_behind_a_wrong_token(draft: list[int], target: Callable[[int], int]
 def test_a_broken_verification_is_noticed(monkeypatch: pytest.MonkeyPatch, broken: Callable[..., list[int]]) -> None:
     """A draft token that is not the model's stands."""
     monkeypatch.setattr("warmline.engine.core.verify", broken)
+    assert differs()
+
+
+@pytest.mark.parametrize("part", [slice(0, 8), slice(8, 16)], ids=["first half", "second half"])
+def test_a_prefix_cache_that_looks_at_half_a_block_is_noticed(monkeypatch: pytest.MonkeyPatch, part: slice) -> None:
+    """Blocks that are alike in part are taken for each other."""
+
+    def half(tokens: Sequence[int], index: int) -> tuple[int, ...]:
+        return tuple(tokens[index * BLOCK_SIZE : (index + 1) * BLOCK_SIZE][part])
+
+    monkeypatch.setattr("warmline.engine.kv_cache._key", half)
+    monkeypatch.setattr("warmline.engine.kv_cache.KVCache.check_integrity", lambda *_: None)  # it notices, too
     assert differs()
 
 

@@ -33,6 +33,7 @@ def check(tally: Tally, scenarios: int, caplog: pytest.LogCaptureFixture, source
     assert not tally.missing(sources), tally
     assert tally.drafted_share >= 0.4 and tally.replayed_share >= 0.5, tally
     assert {1, 2, 3} == set(tally.threads), tally
+    assert sum(tally.threads[threads] for threads in (2, 3)) >= scenarios // 50, tally
     # An engine goes on without a drafter that fails, and ends a request that does: here neither is to happen.
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Final
@@ -27,11 +28,13 @@ class Kept(msgspec.Struct, frozen=True):
     """What one check counted, and where.
 
     Attributes:
+        revision: the commit that was checked.
         machine: processor, its instruction sets that matter, cores, form of the activations.
     """
 
     check: str
     day: str
+    revision: str
     machine: str
     torch: str
     counts: dict[str, str]
@@ -71,7 +74,7 @@ def keep_counts(check: str, counts: dict[str, str]) -> None:
     described = (
         f"{machine.processor}, {machine.cores} cores, {', '.join(machine.instructions)}; {exact_levels().describe()}"
     )
-    kept = Kept(check, date.today().isoformat(), described, str(torch.__version__), counts)
+    kept = Kept(check, date.today().isoformat(), _revision(), described, str(torch.__version__), counts)
     FOLDER.mkdir(parents=True, exist_ok=True)
     name = "".join(letter if letter.isalnum() else "-" for letter in check.lower())
     (FOLDER / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
@@ -87,11 +90,17 @@ def page() -> str:
     ]
     for result in kept:
         rows = "".join(f"| {name} | {value} |\n" for name, value in result.counts.items())
-        where = f"{result.day}; {result.machine}; torch {result.torch}"
+        where = f"{result.day}; commit {result.revision}; {result.machine}; torch {result.torch}"
         parts.append(f"## {result.check}\n\n{where}.\n\n| what | count |\n| --- | --- |\n{rows}")
     if not kept:
         parts.append(f"{FOLDER} has no results.\n")
     return "\n".join(parts)
+
+
+def _revision() -> str:
+    """The commit that is checked out, and whether files differ from it."""
+    command = ["git", "describe", "--always", "--dirty=, with changes"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def _by(counts: dict[int, int] | dict[str, int]) -> str:

@@ -91,8 +91,11 @@ def draw_task(world: World, random: Random) -> Task:
     longest = random.choice([24, 64, 64, 160, 300, LONGEST_PROMPT])
     prompt = list(text[: random.choice([longest, random.randint(1, longest)])])
     vocabulary = world.backend.config.vocab_size
-    changed = random.randint(0, min(8, len(prompt) - 1))
-    prompt[len(prompt) - changed :] = [random.randrange(2, vocabulary) for _ in range(changed)]
+    if random.random() < 0.5:
+        changed = random.randint(0, min(8, len(prompt) - 1))
+        prompt[len(prompt) - changed :] = [random.randrange(2, vocabulary) for _ in range(changed)]
+    else:  # the same text again behind another token: a prefix cache must not take it for known
+        prompt[random.randrange(len(prompt))] = random.randrange(2, vocabulary)
     replay = None
     if random.random() < 0.3:
         start = random.randint(0, len(prompt) // 2)

@@ -62,3 +62,10 @@ def test_a_model_that_llama_server_cannot_read_is_refused(tmp_path: Path) -> Non
     """A folder of safetensors files, before anything is loaded."""
     with pytest.raises(EngineError, match="is no GGUF file"):
         copying.measure(EngineOptions(model=str(tmp_path)), lambda *_: [], Path("llama-server"), 1)
+
+
+def test_nothing_to_compare_is_said(default_model: Path) -> None:
+    """In place of a traceback."""
+    options = EngineOptions(model=str(default_model), backend="cpu", threads=1, kv_memory=1 << 24)
+    with pytest.raises(EngineError, match="give more edits"):
+        copying.measure(options, lambda *_: [], Path("llama-server"), 1)
