@@ -25,6 +25,7 @@ eval_app = typer.Typer(help="Measure a model's answers.", rich_markup_mode=None)
 
 KV_MEMORY: Final = 1 << 30
 """Bytes for keys and values, as `serve` takes unless told otherwise."""
+_QUICK_EDITS: Final = 2
 
 
 @bench_app.command("engine")
@@ -66,6 +67,7 @@ def bench_edits(
         Path | None,
         typer.Option(exists=True, dir_okay=False, metavar="PROGRAM", help="Generate beside this llama-server, too."),
     ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="See that it works: two edits, once.")] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
 ) -> None:
     """Replay real edits by the engine: what drafting is worth, beside plain decoding and prompt lookup."""
@@ -80,7 +82,7 @@ def bench_edits(
 
     try:
         records = read_records(file or PROJECT_EDITS)
-        chosen = choose(records, limit=limit)
+        chosen = choose(records, limit=_QUICK_EDITS if quick else limit)
     except RecordError as error:
         raise CommandFailed(str(error)) from None
     replayed, all_edits = (
@@ -92,7 +94,7 @@ def bench_edits(
     try:
         with no_interrupt_lost(), explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory)
-            edits.run(options, replayed, all_edits, rounds, json, llama_server)
+            edits.run(options, replayed, [] if quick else all_edits, 1 if quick else rounds, json, llama_server)
     except EngineError as error:
         raise CommandFailed(str(error)) from None
 

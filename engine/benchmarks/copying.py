@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import EngineError
-from ..machine import this_machine
 from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest, pack_tokens, unpack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
+from .about import about_machine
 from .copy_request import Copying, PlanCopies
 from .generated import Generated
 from .llama_server import NGRAM_MODES, LlamaServer, llama_server
@@ -88,9 +88,8 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
                 else:
                     runs[way].append([ours.generate(request, way) for request in requests])
     reference = runs[PLAIN][0]
-    machine = this_machine()
     return {
-        "machine": {"processor": machine.processor, "cores": machine.cores},
+        "machine": about_machine(),
         "llama_server": version,
         "model": Path(options.model).name,
         "adapter": Path(options.adapter).name if options.adapter is not None else None,

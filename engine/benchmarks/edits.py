@@ -8,9 +8,7 @@ most of the time, at a rate that hardly changes within an edit: it has some toke
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import platform
 import statistics
 import sys
 import time
@@ -28,12 +26,12 @@ from ..backends import create_backend
 from ..backends.base import Backend
 from ..batch import Batch
 from ..core import Engine
-from ..machine import this_machine
 from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from ..options import EngineOptions
 from ..speculation.create import CreateDrafter, create_drafter
 from ..speculation.drafter import Draft, Drafter
 from . import copying
+from .about import about_machine, model_line
 from .copy_request import PlanCopies
 from .edit_replay import EditReplay, PlanEdits
 from .prompt_lookup import PromptLookup
@@ -42,6 +40,8 @@ _T = TypeVar("_T")
 
 PLAIN: Final = "plain"
 OURS: Final = "warmline"
+TOLD_SECONDS: Final = 5.0
+"""How often to say how far it is."""
 PLAIN_TOKENS: Final = 64
 """Tokens of each answer that are decoded plainly; the time is scaled to the whole answer."""
 
@@ -198,12 +198,17 @@ def measure(options: EngineOptions, plan: PlanEdits, rounds: int) -> dict[str, A
     edits = plan(tokenizer, engine.max_sequence_tokens)
     groups = list(dict.fromkeys(edit.group for edit in edits))
     results: dict[str, dict[str, list[Totals]]] = {group: {way: [] for way in WAYS} for group in groups}
+    told = 0.0
     for number in range(rounds):
-        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for by_way in results.values():
             for rounds_of_way in by_way.values():
                 rounds_of_way.append(Totals())
         for index, edit in enumerate(edits):
+            if time.monotonic() - told > TOLD_SECONDS:
+                told = time.monotonic()
+                print(
+                    f"round {number + 1} of {rounds}, edit {index + 1} of {len(edits)}", file=sys.stderr, flush=True
+                )
             for way in _turns(number + index):
                 salt, drafting = f"{number} {index}", WAYS[way]
                 replayed = middle(edit) if drafting is None else edit
@@ -211,16 +216,11 @@ def measure(options: EngineOptions, plan: PlanEdits, rounds: int) -> dict[str, A
                 if replayed is not edit:
                     totals = totals.scaled(len(edit.answer) / len(replayed.answer))
                 results[edit.group][way][-1].add(totals)
-    machine = this_machine()
     return {
-        "machine": {
-            "processor": machine.processor,
-            "cores": machine.cores,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "warmline": importlib.metadata.version("warmline"),
-        },
+        "machine": about_machine(),
         "model": options.model,
+        "adapter": options.adapter,
+        "model_and_adapter": model_line(options),
         "backend": backend.name,
         "kernels": backend.kernels,
         "threads": torch.get_num_threads(),
@@ -314,7 +314,7 @@ def print_report(report: dict[str, Any]) -> None:
     to = Console(width=max(Console().width, 118))
     curve = ", ".join(f"{rows}: {ms:.1f}" for rows, ms in report["cost_curve_ms"].items())
     to.print(
-        f"{machine['processor']}, {machine['cores']} cores; {Path(report['model']).name}, {report['backend']} "
+        f"{machine['processor']}, {machine['cores']} cores; {report['model_and_adapter']}, {report['backend']} "
         f"backend ({report['kernels']}), {report['threads']} threads; replay, {report['rounds']} rounds\n"
         f"ms a pass by rows, measured at start: {curve}; {report['cost_ns_per_row_and_key']:.0f} ns a row and key",
         highlight=False,

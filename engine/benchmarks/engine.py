@@ -8,7 +8,6 @@ through the whole engine (scheduler, sampling, detokeniser) one token a pass.
 from __future__ import annotations
 
 import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -27,9 +26,9 @@ from ..batch import BLOCK_SIZE, Batch, SequenceSlice
 from ..core import Engine
 from ..errors import EngineError
 from ..loading.tokenizer import Tokenizer
-from ..machine import this_machine
 from ..messages import GenerationRequest, SamplingParams, pack_tokens
 from ..options import EngineOptions
+from .about import about_machine
 
 DEPTHS: Final = (512, 4000)
 PASS_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
@@ -98,11 +97,8 @@ def measure(options: EngineOptions, repeats: int) -> dict[str, Any]:
         "backend": backend.name,
         "kernels": backend.kernels,
         "threads": torch.get_num_threads(),
-        "machine": {
-            "processor": this_machine().processor,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-        },
+        "machine": about_machine(),
+        "adapter": options.adapter,
         "memory_bandwidth_gb_per_second": bandwidth / 1e9,
         "prefill_tokens_per_second": {"512": prefill.tokens_per_second},
         "prefill_spread": prefill.spread,

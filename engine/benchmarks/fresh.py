@@ -7,9 +7,7 @@ else the machine does slows down both. The time is that of a request's passes, a
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import platform
 import statistics
 import sys
 import time
@@ -17,14 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
-from ..machine import this_machine
 from ..messages import Finished, GenerationRequest, SamplingParams, pack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
+from .about import about_machine
 
 TURN: Final = 8
 """Tokens that one of a pair writes before it is the other's turn."""
@@ -116,15 +113,8 @@ def measure(options: EngineOptions, pairs: int, tokens: int, temperature: float)
         measured.append(one_pair(engine, number, tokens, temperature))
     ratios = [pair.ratio for pair in measured]
     quartiles = statistics.quantiles(ratios, n=4, method="inclusive")
-    machine = this_machine()
     return {
-        "machine": {
-            "processor": machine.processor,
-            "cores": machine.cores,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "warmline": importlib.metadata.version("warmline"),
-        },
+        "machine": about_machine(),
         "model": options.model,
         "adapter": engine.model.adapter,
         "backend": engine.model.backend,

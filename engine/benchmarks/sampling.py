@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -23,10 +22,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from ..machine import this_machine
 from ..messages import SamplingParams, TokenLogprobs
 from ..sampling import Adjustments, Logits, sample, token_logprobs, uniform_bits
 from ..sampling.filters import WEIGHT_BITS
+from .about import about_machine
 
 VOCABULARIES: Final = (49_152, 128_256, 151_936)
 """Those of SmolLM2, Llama 3 and Qwen 2.5."""
@@ -168,11 +167,7 @@ def main(json_file: Path | None = None, repeats: int = 60) -> None:
 def measure(repeats: int, vocabularies: Iterable[int] = VOCABULARIES) -> dict[str, Any]:
     """All figures as one JSON-ready object; times are microseconds a token."""
     return {
-        "machine": {
-            "processor": this_machine().processor,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        "machine": about_machine(),
         "repeats": repeats,
         "rows": [
             _row(size, shape, name, _compare(size, shape, params, repeats))
