@@ -26,10 +26,19 @@ from warmline.realtime import (
     replace_lone_surrogates,
 )
 
+from .arguments import check_text, number_pair, whole_number
 from .clock import ClockSample
 from .conversation import Conversation
 from .document import Document
-from .errors import RequestError, ServerMisbehaved, SessionClosed, WarmlineError, connection_error
+from .errors import (
+    InvalidArgument,
+    RequestError,
+    ServerMisbehaved,
+    SessionClosed,
+    WarmlineError,
+    WrongType,
+    connection_error,
+)
 from .mirror import DocumentMirror
 from .operations import RangeWalk
 from .parameters import Parameters, clean, sampling_of
@@ -109,16 +118,19 @@ class Session:
         """Hand a document to the server; returns when it has been taken.
 
         Raises:
-            ValueError: the document is open already, or has no name.
+            InvalidArgument: the document is open already, or has no name.
+            WrongType: one of them is no string.
             RequestError: the server won't take it (too large, too many).
             ConnectionLost: the connection ended.
 
         """
+        for name, value in (("uri", uri), ("text", text), ("language", language)):
+            check_text(name, value)
         mirror = DocumentMirror(uri, text, language)
         if not uri:
-            raise ValueError("a document needs a name, usually its URI")
+            raise InvalidArgument("a document needs a name, usually its URI")
         if mirror.uri in self._state.documents:
-            raise ValueError(f"{uri} is open already: change it, or close it first")
+            raise InvalidArgument(f"{uri} is open already: change it, or close it first")
         self.check_size(mirror.text)
         self._state.documents[mirror.uri] = mirror
         try:
@@ -146,12 +158,13 @@ class Session:
 
         Raises:
             InvalidRange: the position is outside the text.
-            ValueError: a parameter is out of its range.
+            InvalidArgument: a parameter is out of its range.
+            WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
         """
         called = self._state.now()
-        mirror = self._mirror_of(document)
+        mirror, position = self._mirror_of(document), whole_number("position", position)
         mirror.check_range(position, position)
         sampling = sampling_of(parameters, DEFAULT_TOKENS)
         offset = mirror.offset(position)
@@ -197,13 +210,16 @@ class Session:
 
         Raises:
             InvalidRange: the range is not within the text.
-            ValueError: a parameter is out of its range.
+            InvalidArgument: a parameter is out of its range.
+            WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
         """
         called = self._state.now()
         mirror = self._mirror_of(document)
-        start, end = span
+        start, end = number_pair("span", span)
+        check_text("instruction", instruction)
+        check_text("accepted", accepted)
         mirror.check_range(start, end)
         original, accepted = mirror.text[start:end], replace_lone_surrogates(accepted)
         room = len(original.encode()) + len(accepted.encode()) + ROOM_TO_GROW
@@ -243,20 +259,24 @@ class Session:
         Args:
             conversation: its name, of this session.
             text: what to say.
-            documents: what the model is shown as it is now, each again only once it has changed; at most 16.
+            documents: what the model is shown as it is now, later only what has changed of each; at most 16.
             **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
 
         Raises:
-            ValueError: the conversation has no name, there are too many documents, or a parameter is out of its
+            InvalidArgument: the conversation has no name, there are too many documents, or a parameter is out of its
                 range.
+            WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
         """
         called = self._state.now()
         name = _conversation_name(conversation)
+        check_text("text", text)
+        if not isinstance(documents, Iterable):
+            raise WrongType(f"documents is of type {type(documents).__name__}, not a list of documents")
         shown = tuple(self._mirror_of(document).uri for document in documents)
         if len(shown) > MAX_SHOWN:
-            raise ValueError(f"{len(shown)} documents; at most {MAX_SHOWN} are shown at once")
+            raise InvalidArgument(f"{len(shown)} documents; at most {MAX_SHOWN} are shown at once")
         sampling = sampling_of(parameters, DEFAULT_TOKENS)
         state = TextState(self._state.next_request(), called)
         message = Chat(
@@ -275,7 +295,8 @@ class Session:
         """A conversation to talk in; without a name it gets one that no other has.
 
         Raises:
-            ValueError: the name is empty.
+            InvalidArgument: the name is empty.
+            WrongType: it is no string.
 
         """
         return Conversation(self, uuid.uuid4().hex if name is None else _conversation_name(name))
@@ -284,7 +305,8 @@ class Session:
         """Let the server forget a conversation; its running reply ends with reason ``cancel``.
 
         Raises:
-            ValueError: the conversation has no name.
+            InvalidArgument: the conversation has no name.
+            WrongType: the name is no string.
             ConnectionLost: there is nobody to tell.
 
         """
@@ -318,9 +340,11 @@ class Session:
     # ------------------------------------------------------------------------------------------------------------
 
     def _mirror_of(self, document: Document) -> DocumentMirror:
+        if not isinstance(document, Document):
+            raise WrongType(f"document is of type {type(document).__name__}, not what `open` gave")
         mirror = document.usable_mirror()
         if self._state.documents.get(mirror.uri) is not mirror:
-            raise ValueError(f"{mirror.uri} is a document of another session")
+            raise InvalidArgument(f"{mirror.uri} is a document of another session")
         return mirror
 
     async def _ended_probe(self, probe: Probe) -> int:
@@ -334,7 +358,7 @@ class Session:
             raise self._ended.with_traceback(None)
         frame = self._encode(message)
         if len(frame) > self._max_frame_bytes:
-            raise ValueError(f"a message of {len(frame)} bytes; the server takes {self._max_frame_bytes}")
+            raise InvalidArgument(f"a message of {len(frame)} bytes; the server takes {self._max_frame_bytes}")
         written = self._state.now()
         self._transport.send(frame)
         return written
@@ -343,7 +367,8 @@ class Session:
         """Take one message, straight from the connection."""
         if self._ended is None:
             try:
-                self._state.receive(self._decode(frame), self._state.now())
+                arrived = self._state.now()  # before it is decoded, which is the client's time and not the network's
+                self._state.receive(self._decode(frame), arrived)
             except (ProtocolError, ServerMisbehaved) as error:
                 self._end(ServerMisbehaved(str(error)))
                 self._closing = asyncio.create_task(self._transport.close(1002), name="warmline closing")
@@ -358,6 +383,7 @@ class Session:
 
 
 def _conversation_name(name: str) -> str:
+    check_text("conversation", name)
     if not 1 <= len(name) <= 4096:
-        raise ValueError("a conversation needs a name of 1 to 4,096 characters")
+        raise InvalidArgument("a conversation needs a name of 1 to 4,096 characters")
     return replace_lone_surrogates(name)

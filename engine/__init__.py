@@ -6,6 +6,7 @@ Importing this package does not import torch; only the engine process does.
 from .batch import BLOCK_SIZE
 from .benchmarks import (
     PLAYER_COMMAND,
+    PLAYER_PARTS,
     Copying,
     EditReplay,
     PlanCopies,
@@ -43,6 +44,7 @@ from .messages import (
 from .offline import OfflineEngine
 from .options import EngineOptions
 from .probe import probe_cpu_backend
+from .tables import print_table, table_console
 
 __all__ = [
     "BLOCK_SIZE",
@@ -50,6 +52,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "FREE_SECONDS",
     "PLAYER_COMMAND",
+    "PLAYER_PARTS",
     "CancelRequest",
     "Copying",
     "DraftCount",
@@ -78,6 +81,7 @@ __all__ = [
     "find_compiler",
     "load_tokenizer",
     "pack_tokens",
+    "print_table",
     "probe_cpu_backend",
     "recorded_tokens",
     "resolve_adapter",
@@ -86,6 +90,7 @@ __all__ = [
     "run_engine_benchmark",
     "run_fresh_benchmark",
     "run_sampling_benchmark",
+    "table_console",
     "this_machine",
     "unpack_tokens",
 ]

@@ -35,15 +35,18 @@ class LineEnds:
 
     A line feed gets the carriage return that belongs before it, unless the model has said that itself, be it at the
     end of the piece before. Nothing is held back. Text for another document stays as it is.
+
+    Attributes:
+        converts: the document is one of those.
     """
 
     def __init__(self, newline: str) -> None:
-        self._converts = newline == "\r\n"
+        self.converts = newline == "\r\n"
         self._returned = False  # what came last is a carriage return
 
     def convert(self, text: str) -> str:
         """The next piece, converted."""
-        if not self._converts or not text:
+        if not self.converts or not text:
             return text
         begins = "\n" if self._returned and text[0] == "\n" else ""
         self._returned = text[-1] == "\r"
@@ -51,20 +54,25 @@ class LineEnds:
 
 
 class CompletionOutput:
-    """Text as it comes, in the document's line ends; first what was generated before, if anything."""
+    """Text as it comes, in the document's line ends; first what was generated before, if anything.
+
+    Attributes:
+        line_ends: those of the text, which another output may go on with.
+    """
 
     ended = False
 
     def __init__(self, stream: int, line_ends: LineEnds, generated: str = "") -> None:
         self._stream = stream
-        self._line_ends = line_ends
+        self.line_ends = line_ends
+        self._convert = line_ends.convert if line_ends.converts else None
         self._generated = generated
 
     def begin(self) -> Delta | None:
         return Delta(self._stream, self._generated) if self._generated else None
 
     def feed(self, text: str) -> Delta | None:
-        return Delta(self._stream, self._line_ends.convert(text))
+        return Delta(self._stream, text if self._convert is None else self._convert(text))
 
     def finish(self, completed: bool) -> Delta | None:
         return None

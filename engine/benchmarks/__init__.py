@@ -7,10 +7,11 @@ from pathlib import Path
 from ..options import EngineOptions
 from .copy_request import Copying, PlanCopies
 from .edit_replay import EditReplay, PlanEdits
-from .recording import PLAYER_COMMAND, PlayerReadings, recorded_tokens
+from .recording import PLAYER_COMMAND, PLAYER_PARTS, PlayerReadings, recorded_tokens
 
 __all__ = [
     "PLAYER_COMMAND",
+    "PLAYER_PARTS",
     "Copying",
     "EditReplay",
     "PlanCopies",

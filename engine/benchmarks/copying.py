@@ -17,13 +17,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import EngineError
 from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest, pack_tokens, unpack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
+from ..tables import print_table, table_console
 from .about import about_machine
 from .copy_request import Copying, PlanCopies
 from .generated import Generated
@@ -186,4 +186,4 @@ def print_report(report: dict[str, Any]) -> None:
             f"{row['same_text']} of {report['requests']}, {row['same_tokens_share']:.0%} of tokens"
             + ("" if row["every_round_the_same"] else "; differs between rounds"),
         )
-    Console(width=max(Console().width, 118)).print(table)
+    print_table(table_console(118), table)

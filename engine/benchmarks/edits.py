@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import torch
-from rich.console import Console
 from rich.table import Table
 
 from ..backends import create_backend
@@ -30,6 +29,7 @@ from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest,
 from ..options import EngineOptions
 from ..speculation.create import CreateDrafter, create_drafter
 from ..speculation.drafter import Draft, Drafter
+from ..tables import print_table, table_console
 from . import copying
 from .about import about_machine, model_line
 from .copy_request import PlanCopies
@@ -311,7 +311,7 @@ def _figures(rounds: Sequence[Totals], plain: Sequence[Totals]) -> dict[str, Any
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as tables; rates are medians of the rounds, with their range."""
     machine = report["machine"]
-    to = Console(width=max(Console().width, 118))
+    to = table_console(118)
     curve = ", ".join(f"{rows}: {ms:.1f}" for rows, ms in report["cost_curve_ms"].items())
     to.print(
         f"{machine['processor']}, {machine['cores']} cores; {report['model_and_adapter']}, {report['backend']} "
@@ -336,7 +336,7 @@ def print_report(report: dict[str, Any]) -> None:
                 "\n".join(f"{name} {d['accepted']} of {d['proposed']}" for name, d in row["drafts"].items()),
                 *(f"{shares[part]:.1%}" for part in ("forward", "drafting", "rest")),
             )
-        to.print(table)
+        print_table(to, table)
     to.print("lookup n/k: prompt lookup by at most n tokens, k at a time", style="dim", highlight=False)
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from rich.console import Console
 from rich.table import Table
 
 from ..backends import create_backend
@@ -28,6 +27,7 @@ from ..errors import EngineError
 from ..loading.tokenizer import Tokenizer
 from ..messages import GenerationRequest, SamplingParams, pack_tokens
 from ..options import EngineOptions
+from ..tables import print_table, table_console
 from .about import about_machine
 
 DEPTHS: Final = (512, 4000)
@@ -164,7 +164,7 @@ def memory_bandwidth(megabytes: int = 512, repeats: int = 7) -> float:
 
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as a table."""
-    console = Console()
+    console = table_console(100)
     machine = report["machine"]
     console.print(
         f"{report['model_path']}\n{machine['processor']}, {report['threads']} threads, torch {machine['torch']}, "
@@ -187,7 +187,7 @@ def print_report(report: dict[str, Any]) -> None:
                 f"{row['spread']:.0%}",
                 f"{row['share_of_bandwidth']:.0%}",
             )
-    console.print(table)
+    print_table(console, table, names=2)
 
 
 def _depths(backend: Backend) -> list[int]:

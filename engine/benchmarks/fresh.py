@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from ..messages import Finished, GenerationRequest, SamplingParams, pack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
+from ..tables import print_table, table_console
 from .about import about_machine
 
 TURN: Final = 8
@@ -186,7 +186,7 @@ def take_turn(engine: OfflineEngine, sequence: int, run: Run) -> None:
 def print_report(report: dict[str, Any]) -> None:
     """Show each pair, and what they say together."""
     machine, passes = report["machine"], report["passes"]
-    to = Console(width=max(Console().width, 100))
+    to = table_console(100)
     adapter = report["adapter"] or "no adapter"
     to.print(
         f"{machine['processor']}, {machine['cores']} cores; {Path(report['model']).name}, {adapter}, "
@@ -206,7 +206,7 @@ def print_report(report: dict[str, Any]) -> None:
             f"{pair['ratio']:.3f}",
             *(str(pair[name]) for name in ("off_passes", "on_passes", "drafted", "accepted")),
         )
-    to.print(table)
+    print_table(to, table)
     first, third = report["quartile_ratios"]
     least, most = report["range_of_ratios"]
     to.print(

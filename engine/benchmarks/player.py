@@ -5,7 +5,8 @@ speaks the same messages over the same socket, and every request gets the tokens
 first at once and the next ones at a fixed pace. What it can't do is answer in parallel: requests are played one after
 the other.
 
-OPTIONS's ``model`` names the file that `PlayerReadings` shares: when each token of the newest request was sent.
+OPTIONS's ``model`` names the file that `PlayerReadings` shares: when each token of the newest request was sent, and
+how long each part of the engine's time is to take.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ class Player:
 
     def _play(self, request: GenerationRequest) -> None:
         received = time.monotonic_ns()
+        queue, prefill, first, step = self._readings.delays()
+        queued = _held_up(received, queue)
+        filled = _held_up(queued, prefill)
+        ready = _held_up(filled, first)
+        _held_up(ready, step)
         count = min(request.sampling.max_tokens, MOST_TOKENS)
         began = time.monotonic()
         for token in range(count):
@@ -98,7 +104,10 @@ class Player:
                     output_tokens=token if cancelled else count,
                     forward_passes=token if cancelled else count,
                     received_ns=received,
-                    step_ns=now - received,
+                    queue_ns=queued - received,
+                    prefill_ns=filled - queued,
+                    first_token_ns=ready - filled,
+                    step_ns=now - ready,
                     sent_ns=now,
                 )
             self._readings[token] = now
@@ -114,6 +123,15 @@ class Player:
             self._counted, news = time.monotonic(), EngineStats(finished=self._finished)
         self._link.send(StepOutput([*events], news))
         self._said = time.monotonic()
+
+
+def _held_up(began: int, nanoseconds: int) -> int:
+    """When a part that began then is over, once it has taken so long; without that, as it began."""
+    if not nanoseconds:
+        return began
+    while (now := time.monotonic_ns()) < began + nanoseconds:
+        pass  # a sleep ends late, and differently late each time
+    return now
 
 
 def main() -> None:

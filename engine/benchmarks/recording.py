@@ -28,18 +28,40 @@ def _recording() -> list[str]:
     return [json.loads(line) for line in lines]
 
 
+PLAYER_PARTS: Final = ("queue", "prefill", "first_token", "step")
+"""The parts of an engine's time; the player takes none for them unless it is told to."""
+
+
 class PlayerReadings:
-    """When each token of the newest request was sent (ns, `time.monotonic_ns`), in a file that processes share."""
+    """What the player and whoever measures share, in a file.
+
+    By token: when that of the newest request was sent (ns, `time.monotonic_ns`). By one of `PLAYER_PARTS`: how long
+    each request is to be held up there (ns).
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the file; one that is new or shorter is filled up with zeros."""
         self._file = path.open("r+b" if path.exists() else "w+b")
-        self._file.truncate(8 * MOST_TOKENS)
-        self._map = mmap.mmap(self._file.fileno(), 8 * MOST_TOKENS)
+        size = 8 * (MOST_TOKENS + len(PLAYER_PARTS))
+        self._file.truncate(size)
+        self._map = mmap.mmap(self._file.fileno(), size)
         self._view = memoryview(self._map).cast("q")
 
     def __setitem__(self, token: int, reading: int) -> None:
         self._view[token] = reading
+
+    def hold_up(self, hop: str, nanoseconds: int) -> None:
+        """Have each request take so long for one of `PLAYER_PARTS` from now on.
+
+        Raises:
+            ValueError: the engine has no such part.
+
+        """
+        self._view[MOST_TOKENS + PLAYER_PARTS.index(hop)] = nanoseconds
+
+    def delays(self) -> list[int]:
+        """How long each of `PLAYER_PARTS` is to take."""
+        return self._view[MOST_TOKENS:].tolist()
 
     def first(self, count: int) -> list[int]:
         """The readings of the first so many tokens."""

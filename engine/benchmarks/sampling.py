@@ -19,12 +19,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from ..messages import SamplingParams, TokenLogprobs
 from ..sampling import Adjustments, Logits, sample, token_logprobs, uniform_bits
 from ..sampling.filters import WEIGHT_BITS
+from ..tables import print_table, table_console
 from .about import about_machine
 
 VOCABULARIES: Final = (49_152, 128_256, 151_936)
@@ -218,7 +218,7 @@ def _summary(times: list[float]) -> dict[str, float]:
 
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as a table."""
-    console = Console()
+    console = table_console(118)
     machine = report["machine"]
     console.print(
         f"{machine['processor']}, one thread, Python {machine['python']}, numpy {machine['numpy']}; "
@@ -238,4 +238,4 @@ def print_report(report: dict[str, Any]) -> None:
             f"{row['ratio']:.1f}",
             f"{row['same_tokens']:.0%}",
         )
-    console.print(table)
+    print_table(console, table, names=3)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 from warmline.client import Session, connect
 from warmline.engine import (
@@ -30,6 +29,8 @@ from warmline.engine import (
     OfflineEngine,
     SamplingParams,
     pack_tokens,
+    print_table,
+    table_console,
     this_machine,
 )
 
@@ -39,7 +40,6 @@ from ..evaluation.records import EditRecord
 from ..limits import Limits
 from ..prompts import PromptBuilder, PromptPlan
 from ..protocol import Open
-from ..tables import print_table
 from .judging import judged
 from .service import running_service
 
@@ -184,8 +184,7 @@ def _rates(runs: Sequence[Run]) -> dict[str, float]:
 def print_report(report: dict[str, Any]) -> None:
     """Both sides and their ratio: the median round, and the range of the rounds."""
     machine = report["machine"]
-    plain = Console()
-    to = plain if plain.is_terminal else Console(width=100)
+    to = table_console(100)
     to.print(
         f"{machine['processor']}, {machine['cores']} cores; {report['model']}, {report['backend']} backend "
         f"({report['kernels']}), {report['threads']} threads; replay of {report['records']} edits, "

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
+from warmline.engine import print_table, table_console
 
-from ..tables import print_table
 from .judging import judged
 from .warm_requests import SUGGESTED_TOKENS, Sample
 
@@ -68,9 +67,7 @@ def _name(row: dict[str, Any]) -> str:
 
 def print_report(report: dict[str, Any]) -> None:
     """Show the figures as tables."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = _FILE_WIDTH
+    console = table_console(_FILE_WIDTH)
     machine, service = report["machine"], report["service"]
     console.print(
         f"{service['server']} with {service['model']}; {machine['processor']}, {machine['cores']} cores, "

@@ -10,11 +10,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from warmline.engine import ModelInfo
+from warmline.engine import ModelInfo, print_table, table_console
 
-from ..line_diff import split_lines
+from ..hunks import split_lines
 from ..report import printable
-from ..tables import print_table
 from . import summary
 from .records import EditRecord
 from .run import Outcome
@@ -54,8 +53,7 @@ _Row: TypeAlias = tuple[str, list[str], str]
 
 def console() -> Console:
     """Where results are printed: as wide as they need it in a pipe."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=PIPE_WIDTH)
+    return table_console(PIPE_WIDTH)
 
 
 def print_report(to: Console, model: ModelInfo, outcomes: Sequence[Outcome], tokens_per_second: float | None) -> None:

@@ -59,7 +59,7 @@ class Child:
         return time.clock_gettime_ns(clock_id)
 
     def delay(self, hop: str, nanoseconds: int) -> None:
-        """Hold up one hop of the gateway from now on."""
+        """Hold up one hop of the gateway, or of its player, from now on; 0 ends that."""
         assert self._process.stdin is not None
         self._process.stdin.write(msgspec.json.encode(Delay(hop, nanoseconds)) + b"\n")
         self._process.stdin.flush()

@@ -5,31 +5,43 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from .awake import kept_awake
 from .children import Child
+from .delays import Put
 from .measure import Plan
 from .peers.warmline_peer import WarmlinePeer
 from .proxy import Proxy
 
 DELAY_US: Final = 2700
-SHOWS_IN: Final = {
-    "prompt": ("session.prompt",),
-    "ipc": ("ipc.in",),
-    "write": ("server.write",),
-    "network": ("net.up", "net.down"),
-}
-"""Where a delay is put, and the hops that must show it. Of the network's two ways only the sum is known."""
+SERVER_HOPS: Final = (
+    "server.parse", "session.prompt", "ipc.in", "engine.queue", "engine.prefill", "engine.first_token", "engine.step",
+    "ipc.out", "server.encode", "server.write",
+)  # fmt: skip
+NETWORK: Final = "net.up + net.down"
+"""Of the network's two ways only the sum is known, so each gets half the delay."""
+DELAYED: Final = ("client.queue", *SERVER_HOPS, NETWORK, "client.decode")
+"""Where delays are put: all hops of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class HopChange:
-    """What a delay did to a request's timing, in microseconds: to its own hop, and to all the others together."""
+    """What a delay did to a request's timing, in microseconds.
+
+    Attributes:
+        delay: the hop that was held up.
+        own: the change of that hop.
+        others: of all the others together.
+        most: of that one among them which changed most.
+        end_to_end: of the whole request.
+    """
 
     delay: str
     own: float
     others: float
+    most: float
     end_to_end: float
 
 
@@ -43,31 +55,31 @@ async def measure_hops(child: Child, plan: Plan, processors: Iterable[int]) -> l
         peer = WarmlinePeer("websockets")
         await peer.open(proxy.port)
         try:
-            return [await _change(delay, child, proxy, peer, plan.hop_requests) for delay in SHOWS_IN]
+            delays = delays_of_all(child, proxy, peer)
+            return [await _change(hop, delays[hop], peer, plan.hop_requests) for hop in DELAYED]
         finally:
             await peer.close()
 
 
-async def _change(delay: str, child: Child, proxy: Proxy, peer: WarmlinePeer, requests: int) -> HopChange:
+def delays_of_all(child: Child, proxy: Proxy, peer: WarmlinePeer) -> dict[str, Put]:
+    """What holds up each of `DELAYED`, wherever it is."""
+    server = {hop: partial(child.delay, hop) for hop in SERVER_HOPS}
+    return {**peer.delays(), **server, NETWORK: proxy.delay_both_ways}
+
+
+async def _change(delay: str, put: Put, peer: WarmlinePeer, requests: int) -> HopChange:
     """Ask with and without the delay in turns, so that whatever else happens to both is the same."""
-
-    def put(microseconds: int) -> None:
-        if delay == "network":
-            proxy.delay_ns = microseconds * 500  # each way
-        else:
-            child.delay(delay, microseconds * 1000)
-
     plain, delayed = [], []
     for _ in range(requests):
         put(0)
         plain.append(await peer.hops())
-        put(DELAY_US)
+        put(DELAY_US * 1000)
         delayed.append(await peer.hops())
     put(0)
     changes = {hop: _median(delayed, hop) - _median(plain, hop) for hop in plain[0]}
-    own = sum(changes[hop] for hop in SHOWS_IN[delay])
     total = sum(changes.values())
-    return HopChange(delay, own, total - own, total)
+    own = sum(changes.pop(hop) for hop in delay.split(" + "))
+    return HopChange(delay, own, total - own, max(changes.values(), key=abs), total)
 
 
 def _median(samples: list[dict[str, int]], hop: str) -> float:

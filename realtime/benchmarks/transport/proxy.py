@@ -45,6 +45,10 @@ class Proxy:
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
 
+    def delay_both_ways(self, nanoseconds: int) -> None:
+        """Share a delay evenly between the two directions."""
+        self.delay_ns = nanoseconds // 2
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:

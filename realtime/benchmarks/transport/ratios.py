@@ -1,14 +1,15 @@
-"""Ours over theirs, with the targets."""
+"""Ours over theirs, held against the targets."""
 
 from __future__ import annotations
 
 import statistics
 from typing import Any, Final
 
+from ..judging import TOO_SHORT
 from .measure import Figures
 
 DEFAULT: Final = "warmline, websockets"
-FASTER: Final = "warmline, picows"
+PICOWS: Final = "warmline, picows"
 FLOOR: Final = "bare TCP (the floor)"
 _THEIRS: Final = {
     "httpx": "FastAPI, httpx",
@@ -29,21 +30,48 @@ TARGETS: Final = {
     "per_token_vs_aiohttp": 0.70,
 }
 """With the default client on two cores; less is better."""
-FASTER_TARGETS: Final = {"roundtrip_vs_tuned": 0.25, "per_token_vs_aiohttp": 0.50}
+PICOWS_TARGETS: Final = TARGETS | {"roundtrip_vs_tuned": 0.25, "per_token_vs_aiohttp": 0.50}
+MET: Final = "met"
+MISSED: Final = "missed"
+NO_MEASURE: Final = "not above the floor"
+_ROUNDS: Final = 5
+"""Fewer rounds say nothing about a target: one disturbance decides their median."""
 
 
 def ratios(rounds: dict[str, list[Figures]]) -> dict[str, Any]:
     """For each target the median over the rounds of ours over theirs in the same round, and its extremes.
 
-    ``overhead_ratios`` compare what is left of both when the floor's median is taken off.
+    ``overhead_ratios`` compare what is left of both when the floor's median is taken off. ``verdicts`` say of each of
+    these objects whether its ratios meet the targets.
     """
     found: dict[str, Any] = {}
     found["ratios"], found["ratio_spread"] = _against(rounds, DEFAULT)
     found["overhead_ratios"] = _overheads(rounds, DEFAULT)
-    if FASTER in rounds:
-        found["faster_client_ratios"], found["faster_client_ratio_spread"] = _against(rounds, FASTER)
-        found["faster_client_overhead_ratios"] = _overheads(rounds, FASTER)
+    if PICOWS in rounds:
+        found["picows_client_ratios"], found["picows_client_ratio_spread"] = _against(rounds, PICOWS)
+        found["picows_client_overhead_ratios"] = _overheads(rounds, PICOWS)
+    count = len(rounds[DEFAULT])
+    found["verdicts"] = {
+        name: {key: verdict(values[key], target, count) for key, target in targets.items()}
+        for prefix, targets in (("", TARGETS), ("picows_client_", PICOWS_TARGETS))
+        for kind in ("ratios", "overhead_ratios")
+        if (values := found.get(name := f"{prefix}{kind}")) is not None
+    }
     return found
+
+
+def is_long(rounds: int) -> bool:
+    """Whether so many rounds are enough to hold anything against a target."""
+    return rounds >= _ROUNDS
+
+
+def verdict(ratio: float | None, target: float, rounds: int) -> str:
+    """What a ratio is, held against its target."""
+    if not is_long(rounds):
+        return TOO_SHORT
+    if ratio is None:
+        return NO_MEASURE
+    return MET if ratio <= target else MISSED
 
 
 def _against(rounds: dict[str, list[Figures]], ours: str) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:

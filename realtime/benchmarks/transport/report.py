@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
+from warmline.engine import print_table
 
-from ...tables import print_table
 from ..judging import TOO_SHORT
-from .ratios import FASTER_TARGETS, TARGETS
+from .ratios import PICOWS_TARGETS, TARGETS, is_long
 
 _COLUMNS: Final = {
     "round_trip": "one-token round trip",
@@ -19,9 +19,7 @@ _COLUMNS: Final = {
     "client_cpu": "client CPU a token",
 }
 _CLOSE: Final = 0.05
-"""How far the change of a hop may be from the delay that was put into it."""
-_ROUNDS: Final = 5
-"""Fewer rounds say nothing about a target: one disturbance decides their median."""
+"""How far the change of a hop may be from what was put into it, as a part of the delay."""
 
 
 def print_report(report: dict[str, Any], console: Console) -> None:
@@ -37,14 +35,9 @@ def print_report(report: dict[str, Any], console: Console) -> None:
         _print_peers(name, by_peer, report["bytes_a_token"], console)
     console.print(f"The tokens' own text has {report['text_bytes_a_token']:.1f} bytes a token.")
     _print_ratios("ours over theirs, default client", report, "", TARGETS, console)
-    if "faster_client_ratios" in report:
-        _print_ratios("with the faster client", report, "faster_client_", TARGETS | FASTER_TARGETS, console)
-    _print_hops(report["hops"], _is_long(report), console)
-
-
-def _is_long(report: dict[str, Any]) -> bool:
-    """Whether enough was measured to hold it against a target."""
-    return bool(report["plan"]["rounds"] >= _ROUNDS)
+    if "picows_client_ratios" in report:
+        _print_ratios("with the picows client", report, "picows_client_", PICOWS_TARGETS, console)
+    _print_hops(report["hops"], is_long(plan["rounds"]), console)
 
 
 def _print_peers(name: str, by_peer: dict[str, Any], sizes: dict[str, float], console: Console) -> None:
@@ -61,30 +54,40 @@ def _print_peers(name: str, by_peer: dict[str, Any], sizes: dict[str, float], co
 def _print_ratios(
     title: str, report: dict[str, Any], prefix: str, targets: dict[str, float], console: Console
 ) -> None:
-    table = Table("", "ratio", "rounds", "target", "", "without the floor", title=title)
+    table = Table("", "target", "ratio", "rounds", "", "less the floor", "", title=title)
+    verdicts = report["verdicts"]
     for key, target in targets.items():
         ratio, (low, high) = report[f"{prefix}ratios"][key], report[f"{prefix}ratio_spread"][key]
         overhead = report[f"{prefix}overhead_ratios"][key]
         table.add_row(
             key,
+            f"{target:.2f}",
             f"{ratio:.2f}",
             f"{low:.2f} to {high:.2f}",
-            f"{target:.2f}",
-            ("met" if ratio <= target else "missed") if _is_long(report) else TOO_SHORT,
+            verdicts[f"{prefix}ratios"][key],
             "" if overhead is None else f"{overhead:.2f}",
+            verdicts[f"{prefix}overhead_ratios"][key],
         )
     print_table(console, table)
 
 
-def _print_hops(hops: dict[str, Any], is_long: bool, console: Console) -> None:
+def _print_hops(hops: dict[str, Any], judged: bool, console: Console) -> None:
     delay = hops["delay"]
-    table = Table("delayed", "its hop, µs", "all other hops", "", title=f"{delay / 1000:g} ms put into one hop")
+    table = Table(
+        "delayed", "its hop, µs", "all others", "most of one", "", title=f"{delay / 1000:g} ms put into one hop"
+    )
     for change in hops["changes"]:
-        close = abs(change["own"] - delay) <= _CLOSE * delay and abs(change["others"]) <= _CLOSE * delay
         table.add_row(
             change["delay"],
             f"{change['own']:+.0f}",
             f"{change['others']:+.0f}",
-            f"{'within' if close else 'not within'} {_CLOSE:.0%}" if is_long else TOO_SHORT,
+            f"{change['most']:+.0f}",
+            f"{'within' if _is_close(change, delay) else 'not within'} {_CLOSE:.0%}" if judged else TOO_SHORT,
         )
     print_table(console, table)
+
+
+def _is_close(change: dict[str, Any], delay: float) -> bool:
+    """Whether a delay shows in its own hop, in no other, and in all the others together not either."""
+    rest: tuple[float, ...] = change["own"] - delay, change["others"], change["most"]
+    return max(map(abs, rest)) <= _CLOSE * delay

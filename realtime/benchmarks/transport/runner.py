@@ -12,8 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from warmline.engine import PlayerReadings, recorded_tokens
+from warmline.engine import PlayerReadings, recorded_tokens, table_console
 
 from ...server import run
 from .children import Child
@@ -36,8 +35,7 @@ def main(model: str, json_file: Path | None, quick: bool) -> None:
     finally:
         os.sched_setaffinity(0, allowed)
         gc.unfreeze()
-    plain = Console()
-    print_report(report, plain if plain.is_terminal else Console(width=120))
+    print_report(report, table_console(120))
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=2) + "\n")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from warmline.engine.benchmarks import edits as benchmark
 from warmline.engine.benchmarks.edit_replay import EditReplay
 from warmline.engine.core import Engine
@@ -52,6 +53,18 @@ def test_it_reports_each_way_for_each_group(
             assert sum(way["time_shares"].values()) == pytest.approx(1)
             assert way["tokens_per_second"] > 0 and len(way["over_plain_rounds"]) == 2
     assert "edits: 2 edits" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_shows_every_name_whole(
+    options: EngineOptions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns without room follow in a second table, beside the same ways."""
+    monkeypatch.setattr(benchmark, "table_console", lambda _: Console(width=80))
+    benchmark.main(options, lambda tokenizer, most: [edit()], 1)
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines() if line[:1] in "┏┃┡│└")
+    names = ("tok/s", "over plain", "tok/pass", "accepted", "by source", "forward", "drafting", "rest")
+    assert [name for name in (*benchmark.WAYS, *names) if name not in out] == []
 
 
 def test_a_replay_gives_the_answer_with_drafts_counted(fake: Any) -> None:

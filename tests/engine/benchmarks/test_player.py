@@ -8,6 +8,7 @@ import time
 import pytest
 from warmline.engine import (
     PLAYER_COMMAND,
+    PLAYER_PARTS,
     EngineOptions,
     GenerationRequest,
     LocalEngine,
@@ -57,6 +58,20 @@ async def test_a_request_gets_the_recording_and_its_times(engine, tmp_path):
     assert sent == sorted(sent)
     assert began < sent[0] < sent[-1] < time.monotonic_ns()
     assert sent[-1] - sent[0] >= 299_000_000
+
+
+async def test_each_part_of_its_time_takes_as_long_as_it_is_told(engine, tmp_path):
+    """And none but that one; the parts still make up the whole."""
+    with PlayerReadings(tmp_path / "readings") as readings:
+        for part in PLAYER_PARTS:
+            readings.hold_up(part, 150_000_000)
+            finished = (await play(engine, 1))[-1].finished
+            readings.hold_up(part, 0)
+            took = {name: getattr(finished, f"{name}_ns") for name in PLAYER_PARTS}
+            assert finished.received_ns + sum(took.values()) == finished.sent_ns
+            assert [name for name in PLAYER_PARTS if took[name] >= 150_000_000] == [part]
+        with pytest.raises(ValueError, match="not in tuple"):
+            readings.hold_up("dinner", 1)
 
 
 async def test_the_recording_begins_anew_where_it_ends():

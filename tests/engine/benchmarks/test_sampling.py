@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from rich.console import Console
 from warmline.engine.benchmarks import sampling as benchmark
 
 
@@ -39,3 +40,15 @@ def test_the_file_has_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert row["ratio"] == pytest.approx(row["sorting_microseconds"]["median"] / row["microseconds"]["median"])
         assert row["microseconds"]["spread"] >= 0
     assert "top-p" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_shows_every_name_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Columns without room follow in a second table, beside the same names."""
+    whole = benchmark.measure
+    monkeypatch.setattr(benchmark, "measure", lambda repeats: whole(repeats, (151_936,)))
+    monkeypatch.setattr(benchmark, "table_console", lambda _: Console(width=80))
+    benchmark.main(repeats=2)
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    names = (*benchmark.SHAPES, *benchmark.SETTINGS, "151,936", "vocabulary", "sorting: us", "times faster")
+    assert [name for name in (*names, "same tokens") if name not in out] == []

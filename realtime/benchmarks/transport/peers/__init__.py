@@ -22,7 +22,7 @@ def all_peers() -> list[Peer]:
         raise MissingPackages(
             f"{', '.join(missing)} not installed; in a clone of Warmline: .venv/bin/pip install -e '.[bench]'"
         )
-    from .aiohttp_peer import AiohttpPeer, TunedPeer
+    from .aiohttp_peer import AiohttpPeer, MsgspecPeer
     from .bare_peer import BarePeer
     from .httpx_peer import HttpxPeer
     from .openai_peer import OpenAIPeer
@@ -31,5 +31,13 @@ def all_peers() -> list[Peer]:
     peers: list[Peer] = [WarmlinePeer("websockets")]
     if find_spec("picows") is not None:
         peers.append(WarmlinePeer("picows"))
-    peers += [HttpxPeer(), AiohttpPeer("FastAPI, aiohttp", "fastapi", "fastapi"), OpenAIPeer(), TunedPeer()]
-    return [*peers, AiohttpPeer("warmline HTTP, aiohttp", "warmline", "warmline HTTP"), BarePeer()]
+    return [
+        *peers,
+        HttpxPeer(),
+        AiohttpPeer("FastAPI, aiohttp", "fastapi", "fastapi"),
+        OpenAIPeer(),
+        MsgspecPeer("Starlette + msgspec, aiohttp", "starlette"),
+        MsgspecPeer("tuned SSE, aiohttp", "tuned"),
+        AiohttpPeer("warmline HTTP, aiohttp", "warmline", "warmline HTTP"),
+        BarePeer(),
+    ]

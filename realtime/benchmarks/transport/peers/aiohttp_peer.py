@@ -1,4 +1,4 @@
-"""FastAPI, our HTTP door and the hand-tuned server, read by aiohttp."""
+"""Servers with OpenAI's API and without it, read by aiohttp."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from ..servers.tuned_sse import Piece, Prompt
+from ..servers.completions import Piece, Prompt
 from ..terms import PROMPT, Reply, clock
 from .openai_api import HEADERS, PATH, chat_request
 
 _DATA: Final = b"data: "
+_END_OF_EVENT: Final = b"\n\n"
 
 
 class _Peer:
@@ -52,14 +53,16 @@ class AiohttpPeer(_Peer):
         return reply
 
 
-class TunedPeer(_Peer):
-    """The hand-tuned server, with JSON encoded and decoded by msgspec here, too."""
+class MsgspecPeer(_Peer):
+    """A server without OpenAI's API, its JSON encoded and decoded by msgspec here, too.
 
-    name = "tuned SSE, aiohttp"
-    child = server = "tuned"
+    What a read brought is cut into events here: line by line would be two turns of aiohttp's stream for each.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, server: str) -> None:
         super().__init__()
+        self.name = name
+        self.child = self.server = server
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Piece).decode
 
@@ -69,11 +72,12 @@ class TunedPeer(_Peer):
         body = self._encode(Prompt(PROMPT, tokens))
         async with self._client.post("/complete", data=body) as response:
             response.raise_for_status()
-            async for line in response.content:
-                if line == b"\n":
-                    continue
-                piece = self._decode(line[len(_DATA) :])
-                if piece.text:
-                    reply.took(piece.text)
+            rest = b""
+            async for data in response.content.iter_any():
+                *events, rest = (rest + data).split(_END_OF_EVENT)
+                for event in events:
+                    piece = self._decode(event[len(_DATA) :])
+                    if piece.text:
+                        reply.took(piece.text)
         reply.ended = clock()
         return reply

@@ -6,6 +6,8 @@ from typing import Literal
 
 from warmline.client import Document, Session, connect
 
+from ....protocol import Complete, Done
+from ..delays import Put, before, behind
 from ..terms import API_KEY, PROMPT, Reply, clock
 
 
@@ -41,6 +43,13 @@ class WarmlinePeer:
         assert self._document is not None
         result = await self._session.complete(self._document, len(PROMPT), max_tokens=1).result()
         return result.timing.hops
+
+    def delays(self) -> dict[str, Put]:
+        """What holds up the client's own hops: its request's encoding, and the decoding of its end."""
+        return {
+            "client.queue": before(self._session, "_encode", lambda message: isinstance(message, Complete)),
+            "client.decode": behind(self._session, "_decode", lambda message: isinstance(message, Done)),
+        }
 
     async def close(self) -> None:
         assert self._session is not None

@@ -4,51 +4,62 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from warmline.engine import LocalEngine, Tokenizer
+from warmline.engine import (
+    PLAYER_PARTS,
+    GenerationRequest,
+    LocalEngine,
+    PlayerReadings,
+    SequenceEvent,
+    Tokenizer,
+)
 
 from ....gateway_socket import GatewaySocket
-from ....protocol import MSGPACK, Delta, client_codec
+from ....outputs import CompletionOutput
+from ....protocol import MSGPACK, Codec, Complete, Delta, client_codec
 from ....server import GatewayServer, ServerConfig
-from ..delays import hold_up
+from ..delays import Put, before, behind, hold_up, replaced
 from ..terms import API_KEY
 
 _DELTA: Final = client_codec(MSGPACK).encode(Delta(0, ""))[:2]
 """How a delta begins."""
 
 
-class Delays:
-    """Replaces a step of each hop by one that waits first. Without a delay everything is as it was."""
-
-    def __init__(self, engine: LocalEngine) -> None:
-        self._steps: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-            "prompt": (engine, "next_id", engine.next_id),
-            "ipc": (engine, "submit", engine.submit),
-            "write": (GatewaySocket, "write", GatewaySocket.write),
-        }
-
-    def set(self, hop: str, nanoseconds: int) -> None:
-        """Delay a hop; 0 ends that."""
-        holder, step, original = self._steps[hop]
-        setattr(holder, step, _delayed(original, nanoseconds) if nanoseconds else original)
+def delays_of(engine: LocalEngine, readings: PlayerReadings) -> dict[str, Put]:
+    """What holds up each hop between a client's frame and ours: the server's own, and its engine's."""
+    return {
+        "server.parse": behind(Codec, "decode", lambda message: isinstance(message, Complete)),
+        "session.prompt": before(engine, "next_id"),
+        "ipc.in": before(engine, "submit"),
+        **{f"engine.{part}": partial(readings.hold_up, part) for part in PLAYER_PARTS},
+        "ipc.out": replaced(engine, "submit", _told_late),
+        "server.encode": before(CompletionOutput, "feed"),
+        "server.write": before(GatewaySocket, "write", lambda _, frames: _DELTA in frames),  # the text alone
+    }
 
 
-def _delayed(original: Callable[..., Any], nanoseconds: int) -> Callable[..., Any]:
-    def delayed(*arguments: Any, **options: Any) -> Any:
-        written = [argument for argument in arguments if isinstance(argument, bytes)]
-        if not written or _DELTA in written[0]:  # of what is written, the text alone
+def _told_late(submit: Callable[..., Any], nanoseconds: int) -> Callable[..., Any]:
+    """Submits what is told of its events late."""
+
+    def delayed(request: GenerationRequest, on_event: Callable[[SequenceEvent], None]) -> None:
+        def tell(event: SequenceEvent) -> None:
             hold_up(nanoseconds)
-        return original(*arguments, **options)
+            on_event(event)
+
+        submit(request, tell)
 
     return delayed
 
 
 @asynccontextmanager
-async def serve(engine: LocalEngine, tokenizer: Tokenizer) -> AsyncIterator[tuple[dict[str, int], Delays]]:
-    """Serve it on free ports; gives them, and what delays it."""
+async def serve(
+    engine: LocalEngine, tokenizer: Tokenizer, readings: PlayerReadings
+) -> AsyncIterator[tuple[dict[str, int], dict[str, Put]]]:
+    """Serve it on free ports; gives them, and what delays its hops."""
     async with GatewayServer(engine, tokenizer, ServerConfig(port=0, http_port=0, api_keys=(API_KEY,))) as server:
         door = urlsplit(server.http_url).port
         assert door is not None
-        yield {"warmline": server.port, "warmline HTTP": door}, Delays(engine)
+        yield {"warmline": server.port, "warmline HTTP": door}, delays_of(engine, readings)

@@ -12,15 +12,22 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
-from warmline.engine import PLAYER_COMMAND, EngineOptions, LocalEngine, Tokenizer, load_tokenizer
+from warmline.engine import PLAYER_COMMAND, EngineOptions, LocalEngine, PlayerReadings, Tokenizer, load_tokenizer
 
 from ....logs import configure_logging
 from ....server import run, settle_garbage_collection
+from ..delays import Put
 
-MODULES: Final = {"bare": "bare_tcp", "fastapi": "fastapi_sse", "tuned": "tuned_sse"}
+MODULES: Final = {
+    "bare": "bare_tcp",
+    "fastapi": "fastapi_sse",
+    "starlette": "starlette_sse",
+    "tuned": "tuned_sse",
+}
 """Where the servers beside our gateway are; each with packages of its own."""
 
 
@@ -45,7 +52,7 @@ async def main(name: str, readings: str, model: str) -> None:
     engine = LocalEngine(EngineOptions(readings), PLAYER_COMMAND)
     await engine.start()
     try:
-        async with _serve(name, engine, tokenizer) as (ports, delays):
+        async with _serve(name, engine, tokenizer, Path(readings)) as (ports, delays):
             settle_garbage_collection()
             assert engine.pid is not None
             _say(Started(ports, os.getpid(), engine.pid))
@@ -55,23 +62,26 @@ async def main(name: str, readings: str, model: str) -> None:
             )
             while line := await commands.readline():
                 delay = msgspec.json.decode(line, type=Delay)
-                delays.set(delay.hop, delay.nanoseconds)
+                delays[delay.hop](delay.nanoseconds)
                 _say(delay)
     finally:
         await engine.close()
 
 
 @asynccontextmanager
-async def _serve(name: str, engine: LocalEngine, tokenizer: Tokenizer) -> AsyncIterator[tuple[dict[str, int], Any]]:
-    """Gives the ports, and what puts delays into the gateway."""
+async def _serve(
+    name: str, engine: LocalEngine, tokenizer: Tokenizer, readings: Path
+) -> AsyncIterator[tuple[dict[str, int], dict[str, Put]]]:
+    """Gives the ports, and what puts delays into the gateway's hops."""
     if name == "warmline":
         from . import gateway
 
-        async with gateway.serve(engine, tokenizer) as served:
-            yield served
+        with PlayerReadings(readings) as shared:
+            async with gateway.serve(engine, tokenizer, shared) as served:
+                yield served
         return
     async with import_module(f".{MODULES[name]}", __package__).serve(engine, tokenizer) as port:
-        yield {name: port}, None
+        yield {name: port}, {}
 
 
 def _say(message: msgspec.Struct) -> None:

@@ -1,14 +1,26 @@
-"""Tables that stay readable in a narrow terminal: columns without room follow in another table below."""
+"""Tables that stay readable in a narrow terminal: columns without room follow in another table below.
+
+Every command that measures prints its figures so, those of the gateway, too. Only the command needs `rich`, so that
+importing this doesn't.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _UNBOUNDED: Final = 10_000
+
+
+def table_console(width: int) -> Console:
+    """Standard output: as wide as the terminal, or ``width`` columns where there is none, so that a file gets all."""
+    from rich.console import Console
+
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=width)
 
 
 def print_table(to: Console, table: Table, names: int = 1) -> None:
@@ -32,6 +44,8 @@ def print_table(to: Console, table: Table, names: int = 1) -> None:
 
 def _part(table: Table, names: int, others: list[int]) -> Table:
     """A table of some columns of another one."""
+    from rich.table import Table
+
     part = Table(box=table.box, pad_edge=table.pad_edge, title_justify=table.title_justify)
     columns = [table.columns[index] for index in (*range(names), *others)]
     for column in columns:
@@ -42,4 +56,6 @@ def _part(table: Table, names: int, others: list[int]) -> Table:
 
 
 def _width(to: Console, table: Table) -> int:
+    from rich.measure import Measurement
+
     return Measurement.get(to, to.options.update(width=_UNBOUNDED), table).maximum
