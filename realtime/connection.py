@@ -12,6 +12,7 @@ from .auth import Authenticator
 from .errors import Refused
 from .framing import frame
 from .gateway_socket import TURN_NS, GatewaySocket
+from .large_open import LARGE_FRAME, count_open, read_open
 from .outbox import Outbox
 from .protocol import (
     Accepted,
@@ -20,6 +21,7 @@ from .protocol import (
     Error,
     ErrorCode,
     Hello,
+    Open,
     ProtocolError,
     ServerMessage,
     Welcome,
@@ -181,7 +183,9 @@ class Connection:
                 return None
             self._received = self._ws.received
             try:
-                message: ClientMessage = self._codec.decode(received)
+                message = (
+                    self._codec.decode(received) if len(received) <= LARGE_FRAME else await self._read_large(received)
+                )
             except ProtocolError as error:
                 if not await self._refuse(error.request, Refused(error.code, error.message)):
                     return None
@@ -192,7 +196,7 @@ class Connection:
 
     def _take_at_once(self, data: bytes) -> bool:
         """Handle a message from within the socket's callback. What is none goes the way where errors can wait."""
-        if self._ended or self._session is None or self._codec.text:
+        if self._ended or self._session is None or self._codec.text or len(data) > LARGE_FRAME:
             return False
         try:
             message: ClientMessage = self._codec.decode(data)
@@ -205,6 +209,24 @@ class Connection:
             logger.exception("connection failed", session=self._name)
             self._end_soon(_INTERNAL_ERROR, "internal error")
         return True
+
+    async def _read_large(self, received: str | bytes) -> ClientMessage:
+        """Decode a frame that takes several turns. Those behind it wait in the queue meanwhile.
+
+        Raises:
+            ProtocolError: it is no message.
+
+        """
+        await asyncio.sleep(0)  # the library took a turn to make it
+        if isinstance(received, bytes) and not self._codec.text:
+            opened = await read_open(received)
+            if opened is not None:
+                return opened
+        message = self._codec.decode(received)
+        if isinstance(message, Open):
+            await asyncio.sleep(0)
+            return await count_open(message)
+        return message
 
     async def _refuse(self, request: int | None, refusal: Refused) -> bool:
         """Answer a frame that is no message. Returns whether the connection goes on."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 from .errors import Refused
+from .large_open import LargeOpen
 from .limits import Limits
 from .offset_index import OffsetIndex
 from .protocol import Change, ErrorCode, Open, TextEdit
@@ -41,14 +42,16 @@ class Document:
             Refused: DOCUMENT_TOO_LARGE.
 
         """
-        _check_size(opened.text, limits)
+        read = opened if isinstance(opened, LargeOpen) else None
+        _check_size(opened.text, limits, None if read is None else read.size)
         self.id = opened.document
         self.language = opened.language
         self.version = opened.version
         self.text = opened.text
-        self.length = utf16_length(opened.text)
+        self.length = utf16_length(opened.text) if read is None else read.offsets.length
         self.tokens = DocumentTokens(len(opened.text))
-        self._offsets: OffsetIndex | None = None  # made when it is needed
+        # Made when it is needed, and forgotten when it isn't.
+        self._offsets = None if read is None or self.length == len(self.text) else read.offsets
 
     @property
     def newline(self) -> Literal["\n", "\r\n"]:
@@ -182,10 +185,12 @@ def _apply_many(
     return new, new_length, followed, [(begin, finish, finish - begin + len(new) - len(text))]
 
 
-def _check_size(text: str, limits: Limits) -> None:
+def _check_size(text: str, limits: Limits, size: int | None = None) -> None:
+    """``size`` is the text's in bytes of UTF-8, if that is known."""
     if 4 * len(text) <= limits.max_document_bytes:
         return
-    size = len(text) if text.isascii() else len(text.encode())
+    if size is None:
+        size = len(text) if text.isascii() else len(text.encode())
     if size > limits.max_document_bytes:
         raise Refused(
             ErrorCode.DOCUMENT_TOO_LARGE,

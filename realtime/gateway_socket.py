@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,15 +15,13 @@ from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, n
 from websockets.protocol import Event, State
 
 from .framing import KEY_BYTES, FrameBounds, find_message
-from .limits import UNSENT_IN_KERNEL
+from .kernel_buffers import bound_kernel_buffers
 from .tracing import clock
 
 TURN_NS: Final = 1_000_000
 """How long one client's messages are handled before others get their turn."""
 _FRAMES_AT_ONCE: Final = 16
 """What the library's parser is given between two looks at the clock; a ping costs it 8 us."""
-_SEND_BUFFER: Final = 128 << 10
-"""Bytes not acknowledged yet that the kernel may keep, which a peer that vanished costs; Linux doubles it."""
 
 
 class GatewaySocket(ServerConnection):
@@ -67,11 +63,7 @@ class GatewaySocket(ServerConnection):
         super().connection_made(transport)
         self.recv_messages.pause = self._queue_filled
         self.recv_messages.resume = self._queue_drained
-        sock = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-            if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
+        bound_kernel_buffers(transport)
 
     # Reading ---------------------------------------------------------------------------------------------------
 

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from .protocol import MAX_STREAMS
-
-UNSENT_IN_KERNEL: Final = 16 << 10
-"""Bytes that the kernel may hold unsent, so that a slow reader shows here and not megabytes later.
-
-A client on the same machine that reads nothing then takes in 120 to 170 kB, nearly all of it in its own receive
-buffer; without this bound it would be 4.2 MB.
-"""
 
 
 @dataclass(frozen=True, slots=True)

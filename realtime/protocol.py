@@ -22,6 +22,7 @@ MAX_INT: Final = 2**53 - 1  # what a JavaScript client can hold
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT)]
 DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Language = Annotated[str, msgspec.Meta(max_length=64)]
 Instruction = Annotated[str, msgspec.Meta(max_length=16384)]
 TraceParent = Annotated[str, msgspec.Meta(max_length=128)]
 """A W3C ``traceparent``; what is none is ignored, as the recommendation says."""
@@ -142,7 +143,7 @@ class Open(_Array, tag=2, frozen=True):
 
     document: DocumentId
     version: Natural
-    language: Annotated[str, msgspec.Meta(max_length=64)]
+    language: Language
     text: str
 
 

@@ -4,8 +4,9 @@
 
 Milliseconds of the thread's own processor time, the least of several runs, so that other work on the machine doesn't
 count. First single pieces of work, in documents of a million characters; then single messages to a session in which
-many requests run; then what a client writes at once into a socket, and the longest turn of the loop meanwhile.
-The engine computes nothing, so what is measured is the gateway's.
+many requests run; then what a client writes at once into a socket, documents as large as may be among it, or posts
+over HTTP, and the longest turn of the loop meanwhile. The engine computes nothing: what is measured is the gateway's.
+What threads do isn't seen here, so nothing may be given to one that keeps the interpreter lock for long.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 import random
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 import structlog
 import uvloop
@@ -41,6 +46,7 @@ from warmline.realtime.limits import Limits
 from warmline.realtime.metrics import Metrics
 from warmline.realtime.prompts import PromptBuilder
 from warmline.realtime.protocol import (
+    JSON,
     MSGPACK,
     Applied,
     Cancel,
@@ -53,6 +59,7 @@ from warmline.realtime.protocol import (
     Hello,
     Open,
     Ping,
+    Pong,
     TextEdit,
     Warm,
     client_codec,
@@ -71,6 +78,7 @@ RUNS: Final = 5
 FLOODS: Final = 2
 REQUESTS: Final = 60
 URI: Final = "file:///a"
+JSON_TEXTS: Final = ("ASCII", "emoji")
 TEXTS: Final = {"ASCII": "value = 1;\n", "accents": "value = é;\n", "emoji": "value = 🎉;\n"}
 
 Case = Callable[[], float]
@@ -241,19 +249,72 @@ async def handled(service: Service, scene: Scene) -> float:
     return took
 
 
-def floods() -> Iterator[tuple[str, list[ClientMessage], bytes]]:
-    """What a client may send at once: its name, what goes before, and the bytes."""
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """What a client may send at once."""
+
+    name: str
+    before: Sequence[ClientMessage]
+    data: bytes
+    subprotocol: str = MSGPACK
+
+
+def floods() -> Iterator[Flood]:
+    """The ones that take longest."""
     opened: list[ClientMessage] = [Open(URI, 1, "python", TEXTS["ASCII"] * 1000)]
     encode = client_codec(MSGPACK).encode
 
     def framed(messages: Iterable[ClientMessage]) -> bytes:
         return b"".join(Frame(Opcode.BINARY, encode(message)).serialize(mask=True) for message in messages)
 
-    yield "60,000 empty pings in one write", [], Frame(Opcode.PING, b"").serialize(mask=True) * 60_000
-    yield "60,000 cancels", [], framed(Cancel(number) for number in range(60_000))
-    yield "20,000 warm", opened, framed(Warm(URI, 1, number % 10_000) for number in range(20_000))
-    yield "20,000 bad messages", [], Frame(Opcode.BINARY, b"\xc1").serialize(mask=True) * 20_000
-    yield "20,000 completions", opened, framed(Complete(number, URI, 1, number % 10_000) for number in range(20_000))
+    yield Flood("60,000 empty pings in one write", [], Frame(Opcode.PING, b"").serialize(mask=True) * 60_000)
+    yield Flood("60,000 cancels", [], framed(Cancel(number) for number in range(60_000)))
+    yield Flood("20,000 warm", opened, framed(Warm(URI, 1, number % 10_000) for number in range(20_000)))
+    yield Flood("20,000 bad messages", [], Frame(Opcode.BINARY, b"\xc1").serialize(mask=True) * 20_000)
+    yield Flood(
+        "20,000 completions", opened, framed(Complete(number, URI, 1, number % 10_000) for number in range(20_000))
+    )
+    yield from openings()
+
+
+def openings() -> Iterator[Flood]:
+    """The largest documents opened, and opened anew as after a nack; each with a completion at its end."""
+    for name, line in {**TEXTS, "CJK": "漢字かな交じり\n"}.items():
+        text = line * (Limits().max_document_bytes // len(line.encode()))
+        end = utf16_length(text)
+        for subprotocol, opcode in ((MSGPACK, Opcode.BINARY), (JSON, Opcode.TEXT)):
+            if subprotocol == JSON and name not in JSON_TEXTS:
+                continue
+            encode = client_codec(subprotocol).encode
+            held = Open(URI, 1, "python", text[:-1] + "x")
+            for what, before in (("opened", []), ("opened anew", [held])):
+                messages: list[ClientMessage] = [Open(URI, 2, "python", text), Complete(1, URI, 2, end)]
+                data = b"".join(Frame(opcode, encode(message)).serialize(mask=True) for message in messages)
+                wire = subprotocol.rpartition(".")[2]
+                yield Flood(f"4 MiB {what}, {name}, {wire}", before, data, subprotocol)
+
+
+def posts() -> Iterator[tuple[str, str, bytes]]:
+    """HTTP requests: what they hold, the path, and the body."""
+    completion, chat = "/v1/completions", "/v1/chat/completions"
+    message = {"role": "user", "content": ""}
+    bodies: dict[str, tuple[str, dict[str, object]]] = {
+        "900,000 tokens": (completion, {"prompt": [1] * 900_000}),
+        "140,000 tokens": (completion, {"prompt": [1] * 140_000}),
+        "8,192 tokens": (completion, {"prompt": [1] * 8192}),
+        "140,000 prompts of none": (completion, {"prompt": [[]] * 140_000}),
+        "140,000 prompts of text": (completion, {"prompt": [""] * 140_000}),
+        "140,000 stop strings": (completion, {"prompt": "x", "stop": ["x"] * 140_000}),
+        "140,000 biases": (completion, {"prompt": "x", "logit_bias": dict.fromkeys(range(140_000), 1)}),
+        "50,000 messages": (chat, {"messages": [message] * 50_000}),
+        "4,000 messages": (chat, {"messages": [message] * 4000}),
+        "70,000 parts": (chat, {"messages": [{**message, "content": [{"type": "text"}] * 70_000}]}),
+        "140,000 tools": (chat, {"messages": [message], "tools": [{}] * 140_000}),
+        "a message of 1.5 MB": (chat, {"messages": [{**message, "content": "🎉" * 125_000}]}),
+        "the longest prompt": (completion, {"prompt": "é🎉" * 32_000}),
+    }
+    for name, (path, body) in bodies.items():
+        yield f"{name} posted", path, json.dumps(body, separators=(",", ":")).encode()
 
 
 class Watch:
@@ -270,22 +331,31 @@ class Watch:
             self.longest = max(self.longest, (time.thread_time_ns() - began) / 1e6)
 
 
-def send(url: str, before: Sequence[ClientMessage], data: bytes, sending: Callable[[], None]) -> None:
+def send(url: str, flood: Flood, sending: Callable[[], None]) -> None:
     """A client's part of a flood, in a thread: it writes, and reads nothing."""
-    encode = client_codec(MSGPACK).encode
-    with connect(url, subprotocols=[Subprotocol(MSGPACK)], compression=None, close_timeout=0) as connection:
-        for message in (Hello(), *before, Ping(1)):
-            connection.send(encode(message))
-        while len(connection.recv()) > 40:  # until the pong
+    codec = client_codec(flood.subprotocol)
+    with connect(url, subprotocols=[Subprotocol(flood.subprotocol)], compression=None, close_timeout=0) as connection:
+        for message in (Hello(), *flood.before, Ping(1)):
+            connection.send(codec.encode(message), text=codec.text)
+        while not isinstance(codec.decode(connection.recv()), Pong):
             pass
         sending()
         with contextlib.suppress(OSError):
-            connection.socket.sendall(data)
+            connection.socket.sendall(flood.data)
         time.sleep(1)
 
 
-async def flooded(server: GatewayServer, before: Sequence[ClientMessage], data: bytes) -> float:
-    """Milliseconds of the longest turn while a client sends that."""
+def post(port: int, path: str, body: bytes, sending: Callable[[], None]) -> None:
+    """A client's part of an HTTP request, in a thread: the engine may say nothing, so it waits for no answer."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        sending()
+        connection.sendall(head.encode() + body)
+        time.sleep(0.5)
+
+
+async def longest_turn(work: Callable[[Callable[[], None]], None]) -> float:
+    """Milliseconds of the longest turn while a client does that; it is given what to call when it begins."""
     watch = Watch()
     watching = asyncio.create_task(watch.run())
     loop = asyncio.get_running_loop()
@@ -296,7 +366,7 @@ async def flooded(server: GatewayServer, before: Sequence[ClientMessage], data: 
     def begin_soon() -> None:
         loop.call_soon_threadsafe(begin)
 
-    await asyncio.to_thread(send, server.url, before, data, begin_soon)
+    await asyncio.to_thread(work, begin_soon)
     watching.cancel()
     return watch.longest
 
@@ -319,9 +389,13 @@ async def serve() -> None:
     )
     for scene in scenes():
         show(scene.name, min([await handled(service, scene) for _ in range(RUNS)]))
-    async with GatewayServer(engine, tokenizer, ServerConfig(port=0)) as server:
-        for name, before, data in floods():
-            show(name, min([await flooded(server, before, data) for _ in range(FLOODS)]))
+    async with GatewayServer(engine, tokenizer, ServerConfig(port=0, http_port=0)) as server:
+        for flood in floods():
+            show(flood.name, min([await longest_turn(partial(send, server.url, flood)) for _ in range(FLOODS)]))
+        port = urlsplit(server.http_url).port
+        assert port is not None
+        for name, path, body in posts():
+            show(name, min([await longest_turn(partial(post, port, path, body)) for _ in range(FLOODS)]))
 
 
 def main() -> None:

@@ -120,16 +120,17 @@ class Api:
 
     async def _complete(self, request: Request) -> StreamResponse | WholeResponse:
         received = clock()
-        body = parse(await self._body(request), CompletionBody)
+        available = self._model.max_sequence_tokens
+        body = parse(await self._body(request), CompletionBody, available)
+        prompt, suffix = body.text_or_tokens(available), body.suffix or ""
         trace = Trace(received, clock())
-        prompt, suffix = body.text_or_tokens(), body.suffix or ""
         if isinstance(prompt, str):
             plan: _Plan = partial(self._service.prompts.raw, prompt, suffix)
         elif suffix:
             raise Problem(ErrorCode.INVALID_PARAMETER, "a suffix needs a prompt of text", "suffix")
         else:
             self._check_tokens(prompt, "prompt")
-            plan = partial(list, prompt)
+            plan = prompt.copy
         ends = self._service.prompts.ends(prompt, suffix) if isinstance(prompt, str) else ()
         sampling = body.sampling(random.getrandbits(48), ends, _COMPLETION_TOKENS)
         job = _Job(
@@ -142,13 +143,14 @@ class Api:
             valid_traceparent(request.headers.get("traceparent")),
             self._answer(CompletionAnswer, "cmpl", body, sampling),
         )
-        return await self._generate(job, request.scope["state"][SALT])
+        return await self._generate(job, request)
 
     async def _chat(self, request: Request) -> StreamResponse | WholeResponse:
         received = clock()
-        body = parse(await self._body(request), ChatBody)
+        body = parse(await self._body(request), ChatBody, self._model.max_sequence_tokens)
         trace = Trace(received, clock())
         chat, messages = self._service.chat, body.messages
+        self._check_chars(_MESSAGE_CHARS * len(messages))
         roles = [_role(message, number) for number, message in enumerate(messages)]
         contents = [
             text_of(message.content, f"messages[{number}].content", "\n") for number, message in enumerate(messages)
@@ -164,7 +166,7 @@ class Api:
             valid_traceparent(request.headers.get("traceparent")),
             self._answer(ChatAnswer, "chatcmpl", body, sampling),
         )
-        return await self._generate(job, request.scope["state"][SALT])
+        return await self._generate(job, request)
 
     async def _models(self, request: Request) -> Response:
         self._check_model(request.path_params.get("model", ""))
@@ -184,17 +186,13 @@ class Api:
 
     # Generating ------------------------------------------------------------------------------------------------
 
-    async def _generate(self, job: _Job, salt: str) -> StreamResponse | WholeResponse:
+    async def _generate(self, job: _Job, request: Request) -> StreamResponse | WholeResponse:
         """Submit a sequence; returns the response that writes its text."""
-        service, body = self._service, job.body
+        service, body, salt = self._service, job.body, request.scope["state"][SALT]
         self._check_model(body.model)
         self._check_tokens(job.sampling.logit_bias, "logit_bias")
         available, limit = self._model.max_sequence_tokens, service.limits.max_requests
-        if job.chars > MAX_CHARS_PER_TOKEN * available:
-            raise Problem(
-                ErrorCode.PROMPT_TOO_LONG,
-                f"the prompt needs over {job.chars // MAX_CHARS_PER_TOKEN} tokens, and {available} are available",
-            )
+        self._check_chars(job.chars)
         predicted = body.draft()[: MAX_CHARS_PER_TOKEN * available]
         if self._draining:
             raise _restarting()
@@ -222,6 +220,7 @@ class Api:
                 prompt=pack_tokens(prompt),
                 sampling=job.sampling,
                 salt=salt,
+                client=_peer(request),
                 draft=None if draft is None else pack_tokens(draft),
             )
         except BaseException:
@@ -256,6 +255,14 @@ class Api:
         if name not in ("", self._model.name):
             raise Problem(
                 HttpCode.MODEL_NOT_FOUND, f"there is no model {name[:80]!r} here, only {self._model.name!r}", "model"
+            )
+
+    def _check_chars(self, chars: int) -> None:
+        available = self._model.max_sequence_tokens
+        if chars > MAX_CHARS_PER_TOKEN * available:
+            raise Problem(
+                ErrorCode.PROMPT_TOO_LONG,
+                f"the prompt needs over {chars // MAX_CHARS_PER_TOKEN} tokens, and {available} are available",
             )
 
     def _check_tokens(self, tokens: Collection[int], param: str) -> None:
@@ -321,7 +328,7 @@ class Api:
 
 def _role(message: Message, number: int) -> Role:
     role = _ROLES.get(message.role)
-    if role is None or message.tool_calls:
+    if role is None or message.calls_tools:
         what = "tool calls" if role is not None else f"messages of the role {message.role[:40]!r}"
         raise Problem(
             ErrorCode.INVALID_PARAMETER,
@@ -329,6 +336,12 @@ def _role(message: Message, number: int) -> Role:
             f"messages[{number}]",
         )
     return role
+
+
+def _peer(request: Request) -> str:
+    """Between whom the engine's time is shared evenly: each connection is one, as each session is."""
+    host, port = request.client or ("", 0)
+    return f"http {host} {port}"
 
 
 def _restarting() -> Problem:

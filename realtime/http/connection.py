@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ..limits import UNSENT_IN_KERNEL, Limits
+from ..kernel_buffers import bound_kernel_buffers
+from ..limits import Limits
 from .responses import ABORT
 
 _MAX_HEAD: Final = 64 << 10
@@ -39,11 +38,7 @@ class DoorConnection(HttpToolsProtocol):
             return
         high = self.limits.write_high_water
         transport.set_write_buffer_limits(high, high // 4)
-        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            with contextlib.suppress(OSError):
-                transport.get_extra_info("socket").setsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL
-                )
+        bound_kernel_buffers(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

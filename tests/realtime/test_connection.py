@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import socket
@@ -9,6 +10,7 @@ import struct
 
 import pytest
 from warmline.realtime import connection as connection_module
+from warmline.realtime.connection import Connection
 from warmline.realtime.framing import frame as framed
 from warmline.realtime.gateway_socket import GatewaySocket
 from warmline.realtime.limits import Limits
@@ -260,6 +262,32 @@ async def test_accepted_leaves_with_the_first_text(serve, dial, engine, monkeypa
     assert writes == [framed(encode(Accepted(2, 0)), False)]
     engine.paused = False
     assert (await wire.ended())[1].request == 2
+
+
+async def test_accepted_does_not_wait_for_a_silent_engine(serve, dial, engine, until, monkeypatch):
+    """It leaves by itself long before a person would notice: timers of one loop fire in their order."""
+    happened = []
+    write, keep = GatewaySocket.write, Connection._keep
+
+    def note(ws: GatewaySocket, frames: bytes) -> None:
+        happened.append("accepted")
+        write(ws, frames)
+
+    def kept(connection: Connection, accepted: bytes) -> None:
+        keep(connection, accepted)
+        asyncio.get_running_loop().call_later(0.1, happened.append, "a tenth of a second")
+
+    engine.paused = True
+    wire = await dial(await serve())
+    await wire.open("x")
+    monkeypatch.setattr(GatewaySocket, "write", note)
+    monkeypatch.setattr(Connection, "_keep", kept)
+    await wire.send(Complete(1, URI, 1, 0))
+    assert isinstance(await wire.receive(), Accepted)
+    await until(lambda: len(happened) == 2)
+    assert happened == ["accepted", "a tenth of a second"]
+    engine.paused = False
+    assert (await wire.ended())[1].request == 1
 
 
 async def test_small_frames_are_not_delayed(serve, dial):

@@ -246,6 +246,21 @@ async def test_a_key_has_one_prefix_cache_whatever_it_comes_through(serve_http, 
     assert salts == [Authenticator(["right"]).salt("right"), Authenticator(["other"]).salt("other"), salts[0]]
 
 
+async def test_connections_of_one_key_share_the_engine_evenly(serve_http, bare, engine):
+    """Each is a client of its own to the engine's queue, with or without keys; what comes over one is one's."""
+    for keys in ((), ("right",)):
+        server = await serve_http(api_keys=keys)
+        engine.requests.clear()
+        one, other = await bare(server), await bare(server)
+        for client in (one, other, one):
+            client.send("/v1/completions", {"prompt": "x"}, "Authorization: Bearer right")
+            assert (await client.answer()).status == 200
+        clients = [request.client for request in engine.requests]
+        assert clients[0] == clients[2] != clients[1]
+        assert all(clients)
+        assert len({request.salt for request in engine.requests}) == 1
+
+
 # What can't be done --------------------------------------------------------------------------------------------
 
 
@@ -322,6 +337,29 @@ async def test_many_messages_are_refused_before_they_are_rendered(serve_http, op
     client = openai_client(await serve_http())
     with pytest.raises(openai.BadRequestError, match="8192 are available"):
         await client.chat.completions.create(model="scripted", messages=[{"role": "user", "content": ""}] * 5000)
+    assert engine.requests == []
+
+
+async def test_far_too_many_tokens_are_refused_as_too_many(serve_http, openai_client, engine):
+    """However many there are; the connection goes on, and as many as fit are the engine's affair."""
+    client = openai_client(await serve_http())
+    for prompt in ([1] * 8193, [[1] * 8193], [1] * 900_000):
+        with pytest.raises(openai.BadRequestError, match="8192") as refusal:
+            await client.completions.create(model="scripted", prompt=prompt)
+        assert refusal.value.code == "prompt_too_long"
+    assert engine.requests == []
+    await client.completions.create(model="scripted", prompt=[1] * 8192)
+    assert len(unpack_tokens(engine.requests[0].prompt)) == 8192
+
+
+async def test_far_too_many_messages_are_refused_before_any_is_looked_at(serve_http, openai_client, engine):
+    """The last one has a role that is not supported."""
+    client = openai_client(await serve_http())
+    wrong = {"role": "tool", "content": ""}
+    for count in (5000, 50_000):
+        with pytest.raises(openai.BadRequestError, match="8192 are available") as refusal:
+            await client.chat.completions.create(model="scripted", messages=[wrong] * count)
+        assert refusal.value.code == "prompt_too_long"
     assert engine.requests == []
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warmline.realtime.http.bodies import ChatBody, CompletionBody, parse
+from warmline.realtime.http.bodies import ChatBody, CompletionBody
+from warmline.realtime.http.bodies import parse as parse_for
 from warmline.realtime.http.problems import Problem
 
 SEED = 7
+TOKENS = 100
+
+
+def parse(body: bytes, kind):
+    return parse_for(body, kind, TOKENS)
 
 
 def chat(**fields) -> ChatBody:
@@ -57,21 +64,21 @@ def test_any_seed_that_openai_takes_is_taken(seed):
 )
 def test_one_prompt_of_text_or_tokens(prompt, meant):
     """In each form that OpenAI's API has for it."""
-    assert completion(prompt=prompt).text_or_tokens() == meant
+    assert completion(prompt=prompt).text_or_tokens(TOKENS) == meant
 
 
 @pytest.mark.parametrize("prompt", [["a", "b"], [[1], [2]], ["a", 1]])
 def test_several_prompts_are_refused(prompt):
     """Each is a request of its own."""
     with pytest.raises(Problem, match="one prompt"):
-        completion(prompt=prompt).text_or_tokens()
+        completion(prompt=prompt).text_or_tokens(TOKENS)
 
 
 @pytest.mark.parametrize("prompt", [[], [[]]])
 def test_a_prompt_of_nothing_is_empty(prompt):
     """Which is another mistake than several."""
     with pytest.raises(Problem, match="the prompt is empty") as problem:
-        completion(prompt=prompt).text_or_tokens()
+        completion(prompt=prompt).text_or_tokens(TOKENS)
     assert problem.value.param == "prompt"
 
 
@@ -194,3 +201,111 @@ def test_each_field_that_may_be_refused_has_its_advice():
         for name in parse(msgspec.json.encode(required), kind).refused():
             with pytest.raises(Problem, match=rf"^{name} is not supported here: \w"):
                 parse(msgspec.json.encode({**required, name: wrong[name]}), kind)
+
+
+# What a body may have too much of ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How often something is decoded, and into what, from here on."""
+    kinds = []
+    decode = msgspec.json.decode
+    monkeypatch.setattr(
+        msgspec.json, "decode", lambda content, type: kinds.append(type) or decode(content, type=type)
+    )
+    return kinds
+
+
+def test_a_body_of_very_many_values_is_not_decoded(made):
+    """Counting them is enough, whatever they are."""
+    for field in ("prompt", "stop", "nothing"):
+        body = msgspec.json.encode({"prompt": "x", field: [1] * 20_000})
+        with pytest.raises(Problem, match=f"{TOKENS} tokens are available") as problem:
+            parse(body, CompletionBody)
+        assert problem.value.code == "prompt_too_long"
+    assert made == []
+
+
+@pytest.mark.parametrize("prompt", [[1] * (TOKENS + 1), [[1] * (TOKENS + 1)], [[]] * (TOKENS + 1)])
+def test_more_tokens_than_are_available_are_not_made(made, prompt):
+    """They are counted in the body's text."""
+    body = completion(prompt=prompt)
+    made.clear()
+    with pytest.raises(Problem, match=f"{TOKENS + 1} tokens, and {TOKENS} are available") as problem:
+        body.text_or_tokens(TOKENS)
+    assert (problem.value.code, problem.value.param) == ("prompt_too_long", "prompt")
+    assert made == []
+
+
+@given(st.lists(st.integers(0, 2**31), min_size=1, max_size=TOKENS), st.booleans(), st.sampled_from([None, 1]))
+def test_as_many_tokens_as_are_available_are_taken(tokens, nested, indent):
+    """However the JSON is laid out."""
+    body = json.dumps({"prompt": [tokens] if nested else tokens}, indent=indent).encode()
+    assert parse(body, CompletionBody).text_or_tokens(TOKENS) == tokens
+
+
+@given(st.text())
+def test_a_prompt_in_an_array_is_that_text(text):
+    """With commas, brackets and quotes of its own."""
+    assert completion(prompt=[text]).text_or_tokens(TOKENS) == completion(prompt=text).text_or_tokens(TOKENS) == text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{"role": "user", "content": ""}] * (TOKENS + 1)},
+        {"messages": [{"role": "user", "content": [{"type": "text"}] * TOKENS}]},
+        {"prediction": {"type": "content", "content": [{"type": "text"}] * TOKENS}},
+    ],
+)
+def test_no_more_messages_and_parts_are_made_than_fit(body):
+    """The one too many ends the decoding; what follows isn't looked at."""
+    encoded = msgspec.json.encode(body)[:-1] + b", this is no JSON"
+    with pytest.raises(Problem, match=f"over {TOKENS} messages and parts") as problem:
+        parse(encoded, ChatBody)
+    assert problem.value.code == "prompt_too_long"
+
+
+def test_each_body_has_room_of_its_own():
+    """A body that was refused, or taken, takes none from the next."""
+    full = msgspec.json.encode({"messages": [{"role": "user", "content": ""}] * TOKENS})
+    for _ in range(3):
+        assert len(parse(full, ChatBody).messages) == TOKENS
+        with pytest.raises(Problem):
+            parse(full.replace(b"[", b'[{"role":"user"},'), ChatBody)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("stop", ["x"] * 17), ("stop", ["x"] * 15_000), ("stop", "x" * 100_000), ("stop", "")]
+    + [("logit_bias", {str(token): 1 for token in range(count)}) for count in (1025, 15_000)],
+)
+def test_too_many_stop_strings_or_biases_are_refused_by_name(field, value):
+    """Also where there are far too many."""
+    with pytest.raises(Problem, match=f"^{field}") as problem:
+        completion(**{field: value})
+    assert (problem.value.code, problem.value.param) == ("invalid_message", field)
+
+
+def test_the_most_and_longest_are_taken():
+    """With all characters escaped as JSON allows."""
+    stop, biases = ["🎉" * 256] * 16, {str(2**31 - 1 - token): -99.123456789012345 for token in range(1024)}
+    body = parse(json.dumps({"prompt": "x", "stop": stop, "logit_bias": biases}, indent=2).encode(), CompletionBody)
+    assert body.stops() == tuple(stop)
+    assert len(body.biases()) == 1024
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_fields_that_are_refused_are_not_made(made, size):
+    """Only whether they say something is looked at, and that where they are short."""
+    with pytest.raises(Problem, match="tools is not supported"):
+        chat(tools=[{"a": 1}] * size)
+    assert made.count(object) <= 8
+
+
+@pytest.mark.parametrize("field", ["tools", "functions", "response_format", "modalities", "audio"])
+@pytest.mark.parametrize("nothing", [b"null", b"[ ]", b"{\n}"])
+def test_nothing_is_nothing_however_it_is_written(field, nothing):
+    """Clients send such fields by default."""
+    parse(b'{"messages": [{"role": "user"}], "%b": %b }' % (field.encode(), nothing), ChatBody)

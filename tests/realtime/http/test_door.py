@@ -47,6 +47,18 @@ async def test_events_are_framed_as_clients_read_them(serve_http, bare, engine):
     assert (await client.answer()).body == b"ok\n"
 
 
+async def test_the_kernel_holds_as_little_as_for_a_websocket(serve_http, bare):
+    """What is unsent is bounded on every accepted socket, and what isn't acknowledged."""
+    server = await serve_http()
+    client = await bare(server)
+    client.send("/healthz", method="GET")
+    await client.answer()
+    (connection,) = server._door._server.server_state.connections
+    sock = connection.transport.get_extra_info("socket")
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == 16 << 10
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) <= 2 * (128 << 10)
+
+
 async def test_an_empty_answer_is_an_answer(serve_http, bare, engine):
     """A stream then has the event that ends it; a body has empty content."""
     engine.default = ()
