@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
 from typing import ClassVar, Final
 
 import structlog
@@ -14,7 +12,7 @@ from warmline.engine import Finished, GenerationRequest, SamplingParams, Sequenc
 
 from .errors import FAULT, Refused
 from .outputs import Output
-from .prompts import Layout, PromptPlan
+from .prompts import PromptPlan
 from .protocol import (
     Accepted,
     Applied,
@@ -29,67 +27,18 @@ from .protocol import (
     Ops,
     Reason,
     Receipt,
-    ServerMessage,
     TextEdit,
     Timing,
 )
-from .receipts import receipt_of
 from .scored import scored
-from .service import Service
+from .sequences import EngineSequence, Sequences
+from .surroundings import Surroundings
 from .trace_context import valid_traceparent
-from .tracing import Stretch, Trace, clock
+from .tracing import Trace, clock
 
 logger = structlog.get_logger("warmline.generation")
 
 _CODES: Final = frozenset(ErrorCode)
-
-Send = Callable[[ServerMessage], int]
-"""Writes a message to the client; returns the clock's reading (ns) between encoding and writing it."""
-
-
-Make = Callable[[PromptPlan], tuple[GenerationRequest, Output]]
-"""From a plan to what the engine gets, and what makes frames of its text. May raise `Refused`."""
-
-_clients = count(1)
-
-
-@dataclass(eq=False, slots=True)
-class Surroundings:
-    """What the requests of a session share.
-
-    Attributes:
-        salt: keys the prefix cache.
-        client: between whom the engine's time is shared evenly: each session is one.
-        on_end: told of each request that was accepted, after its terminal frame.
-        prepare: makes a request's plan, and starts it.
-        paused: the engine is to compute nothing for them.
-    """
-
-    service: Service
-    salt: str
-    send: Send
-    on_end: Callable[[Generation], None]
-    prepare: Callable[[Generation, Layout, Make], None]
-    paused: bool = False
-    client: str = field(default_factory=lambda: str(next(_clients)))
-
-
-@dataclass(eq=False, slots=True)
-class EngineSequence:
-    """A sequence in the engine, and the request that its events are for: another one, once that has taken it over."""
-
-    id: int
-    seed: int
-    prompt: bytes
-    output: Output
-    owner: Generation
-    submitted: int
-    first_event: int = 0
-    left: int = 0
-    finished: Finished | None = None
-
-    def on_event(self, event: SequenceEvent) -> None:
-        self.owner._on_event(self, event)
 
 
 class Generation:
@@ -131,8 +80,7 @@ class Generation:
         # One for all of its sequences, so that it can be repeated.
         self._seed = random.getrandbits(48) if message.sampling.seed is None else message.sampling.seed
         self._prepared = 0
-        self._current: EngineSequence | None = None
-        self._left: list[EngineSequence] = []  # given up for another one
+        self._sequences = Sequences(surroundings.service.engine)
         self._failure: Error | None = None
         self._operations: int | None = None
         self._continues = False  # with the sequence of another request
@@ -158,19 +106,14 @@ class Generation:
         """Give its prompt to the engine."""
         self.accept()
         self._trace.submitted = clock()
-        current = EngineSequence(
-            sequence.id, sequence.sampling.seed, sequence.prompt, output, self, self._trace.submitted
-        )
-        self._current = current
-        self._surroundings.service.engine.submit(sequence, current.on_event)
+        self._sequences.submit(sequence, output, self, self._trace.submitted)
         if self._surroundings.paused:
             self.pause()
         self._show(output.begin())
 
     def pause(self) -> None:
         """Let the engine compute for it, or not, as the surroundings say."""
-        if self._current is not None and self._current.finished is None:
-            self._surroundings.service.engine.pause(self._current.id, self._surroundings.paused)
+        self._sequences.pause(self._surroundings.paused)
 
     def changed(self, edits: Sequence[TextEdit], applied: Applied | None) -> bool:
         """Its document was changed. Returns whether that applied operations of this request."""
@@ -184,24 +127,40 @@ class Generation:
         if self.stopping is None and not self.ended:
             self.stopping = reason
             self._operations = operations
-            self._stop_sequences()
+            self.free()
 
     def fail(self, refusal: Refused) -> None:
         """End it with an error, though it was accepted, unless it is ending already."""
         if self.stopping is None and not self.ended:
             self.stopping = "error"
             self._failure = Error(self.request, str(refusal.code), refusal.message, refusal.retryable)
-            self._stop_sequences()
+            self.free()
 
     def heard(self, event: SequenceEvent) -> None:
         """The engine has said something of its text."""
+
+    def refused(self) -> None:
+        """It is not carried out after all: a refusal is all that its client is told."""
+        self.ended = True
+        self._over("error")
+
+    def break_off(self) -> None:
+        """End it after a fault of ours, whatever there is to come. Call it while the exception is handled."""
+        logger.exception("request failed", **self.names())
+        if self.ended:
+            return
+        self._failure = _failure(self.request, ErrorCode.INTERNAL_ERROR, "")
+        try:
+            self._sequences.cancel()
+        finally:
+            self._end("error", Receipt(), Timing())
 
     def over(self, outcome: Reason) -> None:
         """It is at its end, accepted or not. Called once."""
 
     # Its sequences ---------------------------------------------------------------------------------------------
 
-    def _sequence(self, plan: PromptPlan, max_tokens: int) -> GenerationRequest:
+    def _request_for(self, plan: PromptPlan, max_tokens: int) -> GenerationRequest:
         sampling, around = self._sampling, self._surroundings
         return GenerationRequest(
             id=around.service.engine.next_id(),
@@ -227,23 +186,33 @@ class Generation:
             client=around.client,
         )
 
-    def _leave(self) -> None:
-        """Give the current sequence up for another one that comes."""
-        current, self._current = self._current, None
-        if current is not None:
-            current.left = clock()
-            self._left.append(current)
-            self._surroundings.service.engine.cancel(current.id)
+    @property
+    def current(self) -> EngineSequence | None:
+        """The sequence that its text comes from; None while a prompt is being prepared."""
+        return self._sequences.current
 
-    def _take_over(self, other: Generation, continued: Continued, output: Output) -> None:
-        """Go on with the sequence of another request, which ends as superseded. What it cost comes over, too."""
-        sequence = other._current
+    def free(self) -> None:
+        """Free its sequences in the engine at once. It is told to stop, and ends when the engine has."""
+        self.accept()
+        self._sequences.cancel()
+        self._settle(clock())
+
+    def take_over(self, other: Generation, output: Output, continued: Continued) -> None:
+        """Go on with the sequence of another request, which ends as superseded. What it cost comes over, too.
+
+        ``output`` makes frames of the text from here on.
+        """
+        sequence = other._sequences.current
         assert sequence is not None
-        other._current = None
-        other._hand_over(sequence)
-        sequence.owner, sequence.output = self, output
-        self._current = sequence
+        other._sequences.current = None
+        sequence.listener, sequence.output = self, output
+        self._sequences.current = sequence
         self._continues = True
+        self._surroundings.service.metrics.continued.inc()
+        try:
+            other._hand_over(sequence)
+        except Exception:
+            other.break_off()
         self._trace.submitted = clock()
         self.accept(continued)
         self._show(output.begin())
@@ -263,18 +232,19 @@ class Generation:
 
     # The engine's events ---------------------------------------------------------------------------------------
 
-    def _on_event(self, sequence: EngineSequence, event: SequenceEvent) -> None:
+    def on_event(self, sequence: EngineSequence, event: SequenceEvent) -> None:
+        """Take what the engine says of one of its sequences."""
         arrived = clock()
         sequence.finished = event.finished
         if self.ended:
             return
         try:
-            if sequence is self._current and self.stopping is None:
+            if sequence is self._sequences.current and self.stopping is None:
                 self._hear(sequence, event, arrived)
             if event.finished is not None:
                 self._settle(arrived)
         except Exception:
-            self._break_off()
+            self.break_off()
 
     def _hear(self, sequence: EngineSequence, event: SequenceEvent, arrived: int) -> None:
         sequence.first_event = sequence.first_event or arrived
@@ -298,22 +268,10 @@ class Generation:
         if not self._trace.first_sent:
             self._trace.first_sent = clock()
 
-    def _stop_sequences(self) -> None:
-        self.accept()
-        for sequence in self._unfinished():
-            self._surroundings.service.engine.cancel(sequence.id)
-        self._settle(clock())
-
-    def _unfinished(self) -> list[EngineSequence]:
-        return [sequence for sequence in self._sequences() if sequence.finished is None]
-
-    def _sequences(self) -> list[EngineSequence]:
-        return self._left if self._current is None else [*self._left, self._current]
-
     def _settle(self, arrived: int) -> None:
         """End the request if it is at its end and the engine has said its last words about it."""
-        current = self._current
-        if self.ended or self._unfinished() or (self.stopping is None and current is None):
+        current = self._sequences.current
+        if self.ended or self._sequences.running or (self.stopping is None and current is None):
             return
         self._trace.ended = arrived
         finished = Finished("cancel") if current is None or current.finished is None else current.finished
@@ -333,27 +291,18 @@ class Generation:
         trace.sent = clock()
         if trace.encoded < arrived:  # this event brought nothing to write
             trace.encoded = trace.sent
-        ended = [(sequence, sequence.finished) for sequence in self._sequences() if sequence.finished is not None]
-        receipt = receipt_of([costs for _, costs in ended], ended[-1][0].seed if ended else None)
-        earlier = [Stretch(left.submitted, left.left, costs) for left, costs in ended if left is not self._current]
-        self._end(self.stopping or finished.reason, receipt, trace.timing(finished, earlier))
-
-    def _break_off(self) -> None:
-        """A fault of ours: end it, whatever there is to come."""
-        logger.exception("request failed", **self.names())
-        if self.ended:
-            return
-        for sequence in self._unfinished():
-            self._surroundings.service.engine.cancel(sequence.id)
-        self._failure = _failure(self.request, ErrorCode.INTERNAL_ERROR, "")
-        self._end("error", Receipt(), Timing())
+        timing = trace.timing(finished, self._sequences.earlier())
+        self._end(self.stopping or finished.reason, self._sequences.receipt(), timing)
 
     def _end(self, outcome: Reason, receipt: Receipt, timing: Timing) -> None:
         self.ended = True
-        self.over(outcome)
         around = self._surroundings
-        around.send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
-        around.on_end(self)
+        if not self._over(outcome):
+            outcome, self._failure = "error", _failure(self.request, ErrorCode.INTERNAL_ERROR, "")
+        try:
+            around.send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
+        finally:
+            around.on_end(self)
         around.service.metrics.request_ended(self.kind, outcome, receipt, timing, continues=self._continues)
         logger.debug(
             "request ended",
@@ -363,6 +312,15 @@ class Generation:
             output_tokens=receipt.output_tokens,
             microseconds=timing.sent - timing.received,
         )
+
+    def _over(self, outcome: Reason) -> bool:
+        """Tell what it is a part of. A fault there keeps no client waiting: returns whether all went well."""
+        try:
+            self.over(outcome)
+        except Exception:
+            logger.exception("request failed", **self.names())
+            return False
+        return True
 
     def names(self) -> dict[str, object]:
         """What log lines about it say."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 import structlog
 
@@ -13,7 +15,7 @@ from .conversations import Conversations
 from .document import Document
 from .edit_request import EditRequest
 from .errors import FAULT, Refused, shown
-from .generation import Generation, Make, Send, Surroundings
+from .generation import Generation
 from .planning import LONG_PLAN_CHARS, PlanQueue
 from .prompts import Layout, PromptPlan
 from .protocol import (
@@ -29,11 +31,15 @@ from .protocol import (
     TextEdit,
 )
 from .service import Service
+from .supersede import Succession, find_continuation
+from .surroundings import Make, Send, Surroundings
 from .trace_context import valid_traceparent
 from .tracing import Trace
 from .warming import Warmer
 
 logger = structlog.get_logger("warmline.requests")
+
+_T = TypeVar("_T")
 
 
 class Requests:
@@ -68,6 +74,7 @@ class Requests:
     def start(self, message: Complete | Edit | Chat, received: int, parsed: int) -> None:
         """Take a request that arrived and was decoded at these readings of the clock (ns), or refuse it."""
         trace = Trace(received, parsed)
+        before = self._running.get(message.request)  # whose id it must not take
         try:
             match message:
                 case Complete():
@@ -77,30 +84,33 @@ class Requests:
                 case Chat():
                     self._chat(message, trace)
         except Exception as error:
-            names = {"request": message.request, "traceparent": valid_traceparent(message.traceparent)}
-            self.refuse(message.request, self._refusal(error, names))
+            request = self._running.get(message.request)
+            if request is None or request is before:
+                names = {"request": message.request, "traceparent": valid_traceparent(message.traceparent)}
+                self.refuse(message.request, self._refusal(error, names))
+            else:
+                self._not_started(request, error)
 
     def _complete(self, message: Complete, trace: Trace) -> None:
-        superseded = [] if message.parallel else self._completions(message.document)
+        superseded = [] if message.parallel else self._successions(message.document)
         self._check(message, len(superseded))
         document = self._document(message)
         index = document.index(message.position)
-        rests = ((other, rest) for other in superseded if (rest := other.rest_for(message)) is not None)
-        going_on = next(rests, None)
+        continuation = find_continuation(superseded, message)
         sampling, layout = message.sampling, None
-        if going_on is None:
+        if continuation is None:
             layout = self._service.prompts.complete(
                 document, index, sampling.max_tokens, sampling.stop, message.replay
             )
         request = CompletionRequest(message, self._free_streams[-1], trace, self._surroundings)
         self._add(request)
         self._warmer.request_started(message)
-        if going_on is None:
-            request.supersede(superseded)
-        else:
-            request.go_on_with(*going_on)
-            for other in superseded:
-                other.stop("superseded")
+        try:
+            request.succession.supersede(superseded, continuation)
+        except Exception:
+            for other in superseded:  # which may be half given up, and waits for nothing then
+                other.break_off()
+            raise
         if layout is not None:
             self._prepare(request, layout, request.make)
 
@@ -118,8 +128,12 @@ class Requests:
     def _chat(self, message: Chat, trace: Trace) -> None:
         self._check(message)
         turn = self._conversations.lay_out(message, self._documents)
-        request = ChatRequest(message, turn, self._free_streams[-1], trace, self._surroundings)
-        self._add(request)
+        try:
+            request = ChatRequest(message, turn, self._free_streams[-1], trace, self._surroundings)
+            self._add(request)
+        except Exception:
+            turn.end("error")  # or the conversation would take no other
+            raise
         self._prepare(request, turn.layout, request.make)
 
     def _check(self, message: Complete | Edit | Chat, ending: int = 0) -> None:
@@ -156,19 +170,19 @@ class Requests:
             )
         return document
 
-    def _completions(self, document: str) -> list[CompletionRequest]:
-        """The completions of a document that go on."""
+    def _successions(self, document: str) -> list[Succession]:
+        """Those of a document's completions that go on."""
         return [
-            running
+            running.succession
             for running in self._running.values()
             if isinstance(running, CompletionRequest) and running.document == document and running.stopping is None
         ]
 
     def _add(self, request: Generation) -> None:
+        self._service.metrics.running.inc()
         stream = self._free_streams.pop()
         assert stream == request.stream
         self._running[request.request] = request
-        self._service.metrics.running.inc()
 
     def _prepare(self, request: Generation, layout: Layout, make: Make) -> None:
         """Make a request's plan, here or in a thread, and start it."""
@@ -186,13 +200,15 @@ class Requests:
             planned(layout.plan)
 
     def _not_started(self, request: Generation, error: Exception) -> None:
-        refusal = self._refusal(error, request.names())
-        if request.accepted:
-            request.fail(refusal)
-        else:
+        """End a request that was added; call it while the exception is handled."""
+        if not request.accepted:
             self._release(request)
-            request.over("error")
-            self.refuse(request.request, refusal)
+            self.refuse(request.request, self._refusal(error, request.names()))
+            request.refused()
+        elif isinstance(error, Refused):
+            request.fail(error)
+        else:
+            request.break_off()  # without a word from the engine, which may not know of it
 
     # While they run --------------------------------------------------------------------------------------------
 
@@ -205,33 +221,33 @@ class Requests:
             request.steer(message, self._documents.get(request.document or ""))
         except Refused as refusal:
             self.refuse(None, refusal)
-        except Exception as error:
+        except Exception:
             assert request is not None
-            request.fail(self._refusal(error, request.names()))
+            request.break_off()
 
     def stop(self, request: int, reason: Reason) -> None:
         """End a request; unknown ones are ignored, since they may just have ended."""
         running = self._running.get(request)
         if running is not None:
-            running.stop(reason)
+            self._carry_out(running, partial(running.stop, reason))
 
     def stop_all(self, document: str | None = None) -> None:
         """Cancel every request, or those of a document."""
         for running in list(self._running.values()):
             if document is None or running.document == document:
-                running.stop("cancel")
+                self.stop(running.request, "cancel")
 
     def end_chat(self, conversation: str) -> None:
         """Forget a conversation, and cancel its request."""
         for running in list(self._running.values()):
             if isinstance(running, ChatRequest) and running.conversation == conversation:
-                running.stop("cancel")
+                self.stop(running.request, "cancel")
         self._conversations.end(conversation)
 
     def changed(self, document: str, edits: Sequence[TextEdit], applied: Applied | None) -> bool:
         """A document was changed. Returns whether that applied operations of a request that runs."""
         followers = [running for running in self._running.values() if running.document == document]
-        ours = [running.changed(edits, applied) for running in followers]
+        ours = [self._carry_out(running, partial(running.changed, edits, applied)) for running in followers]
         return any(ours)
 
     def knows(self, request: int) -> bool:
@@ -243,14 +259,23 @@ class Requests:
         """A document was opened again, with another text."""
         for running in list(self._running.values()):
             if running.document == document:
-                running.replaced()
+                self._carry_out(running, running.replaced)
 
     def pause(self, paused: bool) -> None:
         """Let the engine compute nothing for them, or go on."""
         if paused != self._surroundings.paused:
             self._surroundings.paused = paused
             for running in list(self._running.values()):
-                running.pause()
+                self._carry_out(running, running.pause)
+
+    @staticmethod
+    def _carry_out(running: Generation, action: Callable[[], _T]) -> _T | None:
+        """Do something with a request. A fault of ours there ends that request, and nothing else."""
+        try:
+            return action()
+        except Exception:
+            running.break_off()
+            return None
 
     # Ending ----------------------------------------------------------------------------------------------------
 

@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 import typer
 from warmline.engine import CATALOG, DEFAULT_MODEL
 from warmline.realtime import request_commands
 from warmline.realtime.cli import run
 from warmline.realtime.cli_options import parse_size
 from warmline.realtime.doctor import Finding
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`serve` configures the logging of its process, which here is that of all tests.
+
+    Loggers are not cached meanwhile: one that is keeps what was configured when it was first used.
+    """
+    root, before, configure = logging.getLogger(), structlog.get_config(), structlog.configure
+    level, handlers = root.level, root.handlers[:]
+    monkeypatch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
+    monkeypatch.setattr(
+        structlog, "configure", lambda **given: configure(**{**given, "cache_logger_on_first_use": False})
+    )
+    yield
+    configure(**before)
+    root.setLevel(level)
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
 
 
 @pytest.fixture

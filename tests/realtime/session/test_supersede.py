@@ -392,6 +392,28 @@ async def test_a_plan_that_is_made_meanwhile_starts_nothing_after_the_takeover(g
     assert gated.text_of(2) == "alue = 3"
 
 
+async def test_what_was_planned_for_the_one_before_is_not_started_for_the_newest(gated, gate):
+    """Its own plan is still being made when the text that both waited for proves to be of no use."""
+    gated.engine.paused = True
+    gate.open()
+    gated.say(complete(1, position=20_000))
+    await gated.until(lambda: len(gated.engine.requests) == 1)
+    gated.say(typed(1, 20_000, "v"), complete(2, version=2, position=20_001))
+    await gated.until(lambda: gated.session._requests._plans._worker is None)
+    gate.close()
+    pasted = "value = 2\n" * 600
+    gated.say(typed(2, 15_000, pasted), typed(3, 26_001, "x"), complete(3, version=4, position=26_002))
+    await gated.until(lambda: gate.holds)
+    gated.engine.emit(gated.engine.requests[0].id, "none")
+    assert len(gated.engine.requests) == 1
+    gate.open()
+    await gated.until(lambda: len(gated.engine.requests) == 2)
+    gated.engine.paused = False
+    await gated.drained()
+    assert gated.reasons() == {1: "superseded", 2: "superseded", 3: "stop"}
+    assert gated.text_of(3) == "hello world"
+
+
 @pytest.mark.parametrize("reason", ["stop", "length"])
 async def test_the_newest_goes_on_with_text_that_comes_with_its_end(client, reason):
     """A short suggestion may come whole in one step; nobody has to compute it again."""
@@ -469,3 +491,29 @@ async def test_a_prompt_that_begins_otherwise_is_not_waited_for(client):
     client.engine.paused = False
     await client.drained()
     assert client.reasons() == {1: "superseded", 2: "stop"}
+
+
+async def test_text_still_on_its_way_is_nobodys_once_the_one_that_waited_is_cancelled(client):
+    """Though it goes beyond what was typed, it does not bring the request back."""
+    client.say(Open(URI, 2, "", LINES))
+    client.engine.paused = True
+    client.say(complete(1, version=2, position=len(LINES)), typed(2, len(LINES), "x"))
+    client.say(complete(2, version=3, position=len(LINES) + 1), Cancel(2))
+    client.engine.emit(client.engine.requests[0].id, "x = 1")
+    client.engine.paused = False
+    await client.drained()
+    assert client.reasons() == {1: "superseded", 2: "cancel"}
+    assert client.of(Delta) == []
+    assert client.metric("warmline_completions_continued_total") == 0
+
+
+async def test_one_that_goes_on_with_another_ends_the_rest(client):
+    """Those that were asked for beside it, too."""
+    client.engine.scripts += [["sum", *["!"] * 50], ["other", *["?"] * 50]]
+    client.say(complete(1), complete(2, parallel=True))
+    await client.until(lambda: client.text_of(1) == "sum" and client.text_of(2) == "other")
+    client.say(typed(1, 4, "s"), complete(3, version=2, position=5))
+    await client.drained()
+    assert client.reasons() == {1: "superseded", 2: "superseded", 3: "stop"}
+    assert client.text_of(3) == "um" + "!" * 50
+    assert client.engine.cancelled == [client.engine.requests[1].id]

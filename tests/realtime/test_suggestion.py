@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.realtime.protocol import Complete, Sampling, TextEdit
-from warmline.realtime.supersede import Suggestion
+from warmline.realtime.suggestion import Suggestion
 from warmline.realtime.text import utf16_length
 
 SAMPLING = Sampling(max_tokens=10, seed=3)
