@@ -8,6 +8,9 @@ from typing import Final, Literal, TypedDict
 import msgspec
 from warmline.realtime import Sampling, replace_lone_surrogates
 
+from .arguments import check_text
+from .errors import InvalidArgument, WrongType
+
 Speculation = Literal["auto", "off"]
 MAX_TRACEPARENT: Final = 128
 
@@ -27,7 +30,7 @@ class Parameters(TypedDict, total=False):
     logprobs: asks for the log probability of each token, and of so many of the likeliest (0 to 20). Not for edits.
     speculation: "off" to compute every token by itself. The text is the same either way.
     replay: for benchmarks, on servers that allow it: the text to emit instead of the model's.
-    traceparent: a W3C trace context that the server goes on with.
+    traceparent: a W3C trace context, which the server's log lines about the request carry.
     """
 
     max_tokens: int | None
@@ -55,18 +58,27 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
         max_tokens: what it is unless it was given.
 
     Raises:
-        TypeError: there is no such parameter.
-        ValueError: a parameter is out of its range.
+        WrongType: there is no such parameter, or one is of a wrong type.
+        InvalidArgument: a parameter is out of its range.
 
     """
     for name in parameters:
         if name not in Parameters.__annotations__:
-            raise TypeError(f"there is no parameter {name!r}")
+            raise WrongType(f"there is no parameter {name!r}")
+    for name in ("traceparent", "replay"):
+        if (text := parameters.get(name)) is not None:
+            check_text(name, text)
     if len(parameters.get("traceparent") or "") > MAX_TRACEPARENT:
-        raise ValueError(f"a traceparent has at most {MAX_TRACEPARENT} characters")
+        raise InvalidArgument(f"a traceparent has at most {MAX_TRACEPARENT} characters")
     stop = parameters.get("stop", ())
-    stops = [stop] if isinstance(stop, str) else stop
+    if not isinstance(stop, Iterable):
+        raise WrongType(f"stop is of type {type(stop).__name__}, not a text or several")
+    stops = [stop] if isinstance(stop, str) else [*stop]
+    for text in stops:
+        check_text("stop", text)
     given, bias = parameters.get("max_tokens"), parameters.get("logit_bias")
+    if bias is not None and not isinstance(bias, Mapping):
+        raise WrongType(f"logit_bias is of type {type(bias).__name__}, not a dict of token ids and numbers")
     values = [
         max_tokens if given is None else given,
         parameters.get("temperature", 0.0),
@@ -88,7 +100,7 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
         message = str(error)
         for index, name in enumerate(Sampling.__struct_fields__):
             message = message.replace(f"`$[{index}]", f"`{name}", 1)
-        raise ValueError(message) from None
+        raise InvalidArgument(message) from None
 
 
 msgspec.convert([], Sampling)  # makes msgspec prepare the check now and not within the first request

@@ -5,10 +5,11 @@ from __future__ import annotations
 from warmline.engine import GenerationRequest, SequenceEvent
 
 from .conversations import ChatTurn
-from .generation import Generation, Surroundings
+from .generation import Generation
 from .outputs import CompletionOutput, LineEnds
 from .prompts import PromptPlan
 from .protocol import Chat, Reason
+from .surroundings import Surroundings
 from .tracing import Trace
 
 
@@ -29,7 +30,7 @@ class ChatRequest(Generation):
     def make(self, plan: PromptPlan) -> tuple[GenerationRequest, CompletionOutput]:
         """What the engine gets, and what its text becomes."""
         output = CompletionOutput(self.stream, LineEnds(plan.newline))
-        return self._sequence(plan, self._sampling.max_tokens), output
+        return self._request_for(plan, self._sampling.max_tokens), output
 
     def stop(self, reason: Reason, operations: int | None = None) -> None:
         # Of a turn without a prompt there is nothing to keep.

@@ -10,12 +10,13 @@ or computed again. Documents named with a message stand before it, in a fence an
 
     ...the message...
 
-and are shown again, as ``/src/cart.py, as it is now:``, only once they have changed.
+Once one has changed, the next message that names it brings what has changed since it was shown, as ``/src/cart.py has
+changed:`` and the hunks of a unified diff, so that a turn after a key costs some lines. If these are more than a part
+of the document, that is shown whole again, as ``/src/cart.py, as it is now:``. Line ends that changed are no change.
 """
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ from warmline.engine import SequenceEvent, unpack_tokens
 from .chat_prompts import ChatPrompts
 from .document import Document
 from .errors import Refused, shown
-from .fences import closed, fence, lf
+from .fences import closed, fence, lf, named
+from .hunks import changed_span, hunks_of
 from .limits import Limits
 from .prompts import Layout, PromptPlan
 from .protocol import Chat, ErrorCode, Reason
@@ -34,6 +36,8 @@ from .windows import MAX_CHARS_PER_TOKEN
 
 _LEAST_ANSWER: Final = 64
 """Tokens that must be left for the answer, if as many are asked for."""
+_WHOLE_INSTEAD: Final = 4
+"""How many times shorter than the document its changed lines must be, or the whole is easier to follow."""
 _KEPT: Final = frozenset[Reason]({"stop", "length", "interrupted"})
 """How a turn that stays in its conversation ends."""
 
@@ -42,31 +46,45 @@ _KEPT: Final = frozenset[Reason]({"stop", "length", "interrupted"})
 class _Conversation:
     """What was said, as tokens, without the end of the last reply's turn.
 
-    ``shown`` are the version and the hash of documents: one that was closed and opened again may have an old version.
+    ``shown`` are documents as the model knows them. All their texts fit into the context that they were shown in.
     ``turn`` is the one that runs.
     """
 
     tokens: array[int] = field(default_factory=lambda: array("i"))
-    shown: dict[str, tuple[int, int]] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
     turn: ChatTurn | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A document as it is shown with a message."""
+    """A document as it is shown with a message; ``before`` is what was shown of it earlier."""
 
     name: str
     language: str
     text: str
-    state: tuple[int, int]
-    again: bool
+    before: str | None
+
+    @property
+    def least_chars(self) -> int:
+        """So many characters are shown at least."""
+        return len(self.text) if self.before is None else max(len(self.text) - len(self.before), 0)
 
     def shown(self) -> str:
+        """What the model is given to read."""
+        title = " ".join(self.name.removeprefix("file://").split())
         text = lf(self.text)
-        language = re.sub(r"[^\w+#.-]", "", self.language)
-        marks = fence(language, text)
-        title = " ".join(self.name.removeprefix("file://").split()) + ", as it is now" * self.again
-        return f"{title}:\n{marks}{language}\n{closed(text)}{marks}\n\n"
+        if self.before is None:
+            return _fenced(title, self.language, text)
+        before = lf(self.before)
+        hunks = hunks_of(before, *changed_span(before, text))
+        if len(hunks) * _WHOLE_INSTEAD <= len(text):
+            return _fenced(f"{title} has changed", "diff", hunks)
+        return _fenced(f"{title}, as it is now", self.language, text)
+
+
+def _fenced(title: str, language: str, text: str) -> str:
+    marks = fence(language, text)
+    return f"{title}:\n{marks}{named(language)}\n{closed(text)}{marks}\n\n"
 
 
 class ChatTurn:
@@ -124,11 +142,13 @@ class ChatTurn:
         self._ended = True
         held = self._held
         held.turn = None
-        if reason in _KEPT and self._prompt:
-            reply = self._prompts.without_stop(unpack_tokens(bytes(self._reply)), self._stop)
-            held.tokens = array("i", self._prompt + reply)
-            held.shown |= {document.name: document.state for document in self._context}
-        self._on_end()
+        try:
+            if reason in _KEPT and self._prompt:
+                reply = self._prompts.without_stop(unpack_tokens(bytes(self._reply)), self._stop)
+                held.tokens = array("i", self._prompt + reply)
+                held.shown |= {document.name: document.text for document in self._context}
+        finally:
+            self._on_end()
 
     def _plan(self) -> PromptPlan:
         prompts, message, said = self._prompts, self._message, self._held.tokens
@@ -182,7 +202,8 @@ class Conversations:
                 del self._conversations[message.conversation]  # nothing was said in it
 
         turn = ChatTurn(message, context, self._prompts, held, ended)
-        needed = len(held.tokens) + turn.layout.chars // MAX_CHARS_PER_TOKEN
+        least = len(message.text) + sum(document.least_chars for document in context) + len(message.replay or "")
+        needed = len(held.tokens) + least // MAX_CHARS_PER_TOKEN
         if needed > self._prompts.max_tokens:
             raise _too_long(f"more than {needed}", self._prompts.max_tokens, goes_on=bool(held.tokens))
         held.turn = turn
@@ -201,10 +222,9 @@ def _changed(message: Chat, documents: Mapping[str, Document], held: _Conversati
         document = documents.get(name)
         if document is None:
             raise Refused(ErrorCode.UNKNOWN_DOCUMENT, f"document {shown(name)} is not open")
-        text = document.text
-        state = document.version, hash(text)
-        if held.shown.get(name) != state:
-            context.append(_Context(name, document.language, text, state, again=name in held.shown))
+        text, before = document.text, held.shown.get(name)
+        if before is None or (text != before and lf(text) != lf(before)):
+            context.append(_Context(name, document.language, text, before))
     return context
 
 

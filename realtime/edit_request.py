@@ -9,13 +9,14 @@ from warmline.engine import GenerationRequest, SequenceEvent
 from .document import Document
 from .errors import Refused
 from .fences import lf
-from .generation import Generation, Surroundings
+from .generation import Generation
 from .merging import RangeTracker
 from .outputs import EditOutput
 from .planning import LONG_PLAN_CHARS
 from .prompts import Layout, PromptPlan
 from .protocol import Applied, Delta, Edit, ErrorCode, Open, Operation, Ops, Steer, Steered, TextEdit
 from .steering import divide, joined
+from .surroundings import Surroundings
 from .tracing import Trace
 
 
@@ -64,7 +65,7 @@ class EditRequest(Generation):
 
         """
         output = EditOutput(self.stream, plan, self._original, accepted=lf(self._message.accepted))
-        return self._sequence(plan, self._tokens_left(plan)), output
+        return self._request_for(plan, self._tokens_left(plan)), output
 
     def _layout(
         self, document: Document, instruction: str, accepted: str, remaining: str | None, replay: str | None
@@ -135,10 +136,10 @@ class EditRequest(Generation):
 
         def make(plan: PromptPlan) -> tuple[GenerationRequest, EditOutput]:
             output = EditOutput(self.stream, plan, left, before=made, whole=self._original)
-            return self._sequence(plan, self._tokens_left(plan)), output
+            return self._request_for(plan, self._tokens_left(plan)), output
 
         ready = make(layout.plan()) if layout.chars <= LONG_PLAN_CHARS else None
-        self._leave()
+        self._sequences.leave()
         self.accept()
         self._instructions = instructions
         del self._operations_sent[count:]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from warmline.client import Delete, EditOperation, Insert, Keep
 
+from .hunks import CONTEXT, split_lines
+
 Sign = Literal[" ", "-", "+", "."]
-CONTEXT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,6 @@ class LineDiff:
         self._settled += _compare(self._old, self._new, self._number)
         self._number += len(split_lines(self._old))
         self._old = self._new = ""
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines of a text with their line ends; U+2028 and the like are no line ends."""
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
 
 
 def _at_line_start(text: str) -> bool:

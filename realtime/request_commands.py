@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import Final
 
 from rich.console import Console
 from rich.live import Live
-from warmline.client import EditResult, EditStream, Parameters, Result, Void, connect
+from warmline.client import ClockSample, EditResult, EditStream, Parameters, Result, Void, connect
 
+from .diff_place import diff_place
 from .line_diff import LineDiff
-from .report import PrintableStream, growing_diff, print_diff, print_summary
+from .report import PrintableStream, growing_diff, print_diff, print_hops, print_summary
 from .source_file import SourceFile, counted
 from .unified_diff import unified_diff
 
@@ -39,12 +41,15 @@ class EditCut(Exception):
 async def complete(
     service: Service, path: Path, line: int, column: int, parameters: Parameters, timing: bool | None = None
 ) -> None:
-    """Print the text that belongs at a place as it comes in, and on stderr where the time went.
+    """Print the text that belongs at a place as it comes in, and on a terminal what it cost, on stderr.
 
-    The latter on a terminal only, unless ``timing`` says whether. If it was cut off, stderr says so.
+    With ``timing`` stderr says also where the time went, on a terminal or not; with False nothing of either. If the
+    completion was cut off, stderr says so.
     """
     source = SourceFile.read(path)
     position = source.index(line, column)
+    if not source.text.strip():
+        _say(f"{path} is empty, so the model makes something up; a first comment or signature would lead it")
     terminal = sys.stdout.isatty()
     shown = PrintableStream()
     async with service.connect() as session:
@@ -59,8 +64,8 @@ async def complete(
                 print(shown.finish(), flush=True)
         result = await completion.result()
         clock = session.clock
-    if terminal if timing is None else timing:
-        print_summary(Console(stderr=True), result, clock)
+    if terminal or timing:
+        _say_cost(result, clock, timing)
     if result.reason != "stop":
         _say(f"the completion {_how_it_was_cut(result)}")
 
@@ -73,12 +78,12 @@ async def edit(
     instruction: str,
     write: bool,
     parameters: Parameters,
-    timing: bool = True,
+    timing: bool | None = None,
 ) -> None:
     """Show an edit of whole lines as a diff that grows; write it if asked to.
 
-    Into a pipe it prints a unified diff at the end, which `patch` and `git apply` take. With ``timing`` stderr says
-    where the time went.
+    Into a pipe it prints a unified diff at the end, which `git apply` takes, and stderr says where, if not here.
+    On stderr follows what it cost; with ``timing`` also where the time went, with False nothing of either.
 
     Raises:
         EditCut: the edit ended early.
@@ -97,12 +102,10 @@ async def edit(
     unchanged = result.text == source.text[start:end]
     terminal = sys.stdout.isatty()
     if not terminal:
-        sys.stdout.write(unified_diff(path, source.text, (start, end), result.text))
-    if timing:
-        sys.stdout.flush()
-        print_summary(Console(stderr=True), result, clock)
+        _write_diff(source, (start, end), result.text)
+    _say_cost(result, clock, timing)
     if unchanged and not terminal:
-        _say("nothing changes")
+        _say("nothing changes, so the diff is empty (git apply --allow-empty takes it)")
     if result.reason != "stop":
         not_written = f", and {path} was not written" if write else ""
         raise EditCut(f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}")
@@ -111,12 +114,37 @@ async def edit(
         _say(f"{path} was written")
 
 
+def _write_diff(source: SourceFile, span: tuple[int, int], new: str) -> None:
+    place = diff_place(source.path)
+    mark = "" if source.encoding != "utf-8" else source.mark.decode()
+    diff = unified_diff(place.name, source.text, span, new, mark)
+    sys.stdout.write(diff)
+    sys.stdout.flush()
+    if not diff:
+        return
+    if source.encoding != "utf-8":
+        _say(f"{source.path} is in {source.encoding.upper()}, which git apply can't change; --write can")
+    elif not place.here:
+        _say(f"this diff is for another folder; apply it with: git -C {shlex.quote(str(place.root))} apply")
+
+
+def _say_cost(result: Result, clock: ClockSample | None, timing: bool | None) -> None:
+    if timing is False:
+        return
+    console = Console(stderr=True)
+    console.print()
+    if timing:
+        print_hops(console, result)
+    print_summary(console, result, clock)
+
+
 def _how_it_was_cut(result: Result) -> str:
     if result.reason == "length":
         tokens = counted(result.receipt.output_tokens, "token")
         return f"was cut off after {tokens} (--max-tokens N allows more, within the model's context)"
     if result.reason == "cancel":  # nobody cancels here but a service that goes
-        return "ended early: the service stopped or was restarted; see that it runs (`warmline serve`), and ask again"
+        how = "see that it runs (`make serve`, or `warmline serve`), and ask again"
+        return f"ended early: the service stopped or was restarted; {how}"
     return f"ended early ({result.reason})"
 
 

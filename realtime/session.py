@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import structlog
+
 from .document import Document
-from .errors import Refused, shown
-from .generation import Send
+from .errors import FAULT, Refused, shown
 from .protocol import (
     Cancel,
     Change,
@@ -26,10 +27,13 @@ from .protocol import (
 )
 from .requests import Requests
 from .service import Service
+from .surroundings import Send
 from .tracing import clock
 from .warming import Warmer
 
 __all__ = ["Service", "Session"]
+
+logger = structlog.get_logger("warmline.session")
 
 
 class Session:
@@ -123,6 +127,9 @@ class Session:
             self._warmer.asked(document, message.position, message.end)
         except Refused as refusal:
             self.refuse(None, refusal)
+        except Exception:
+            logger.exception("a place could not be warmed")
+            self.refuse(None, Refused(ErrorCode.INTERNAL_ERROR, FAULT))
 
     # Documents -------------------------------------------------------------------------------------------------
 

@@ -1,50 +1,51 @@
-"""The unified diff of an edit of whole lines, for `patch -p1` and `git apply`."""
+"""The unified diff of an edit of whole lines, for `git apply` and `patch -p1`."""
 
 from __future__ import annotations
 
-import difflib
+import os
 from pathlib import Path
+from typing import Final
 
-from .line_diff import CONTEXT, split_lines
+from .hunks import hunks_of
+
+_ESCAPES: Final = {0x07: "a", 0x08: "b", 0x09: "t", 0x0A: "n", 0x0B: "v", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x5C: "\\"}
 
 
-def unified_diff(path: Path, text: str, span: tuple[int, int], new: str) -> str:
-    """What puts ``new`` in the place of the whole lines text[start:end]; "" if they are the same.
+def unified_diff(name: Path, text: str, span: tuple[int, int], new: str, mark: str = "") -> str:
+    """What puts ``new`` in the place of the whole lines text[start:end]; "" if they are the same. See `hunks_of`.
 
-    Lines outside the span are context only: where lines repeat, the difference of the whole texts could just as well
-    be one outside. The line after the span takes part if ``new`` joins it.
+    Args:
+        name: the file's path in the folder that the diff is to be applied in.
+        text: the text before.
+        span: the range of the lines.
+        new: what takes their place.
+        mark: what the file begins with before its text, such as a byte order mark.
+
     """
     start, end = span
-    before, old, after = split_lines(text[:start]), split_lines(text[start:end]), split_lines(text[end:])
-    now = split_lines(new)
-    if after and now and not now[-1].endswith("\n"):
-        old.append(after.pop(0))
-        now[-1] += old[-1]
-    # A line outside is told from every other one by its place, so it is matched with itself.
-    lines_before = [(number, line) for number, line in enumerate(before)]
-    lines_after = [(~number, line) for number, line in enumerate(after)]
-    a = [*lines_before, *((None, line) for line in old), *lines_after]
-    b = [*lines_before, *((None, line) for line in now), *lines_after]
-    hunks: list[str] = []
-    for group in difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(CONTEXT):
-        (_, a_start, _, b_start, _), (_, _, a_end, _, b_end) = group[0], group[-1]
-        hunks.append(f"@@ -{_extent(a_start, a_end)} +{_extent(b_start, b_end)} @@\n")
-        for tag, i, j, k, m in group:
-            if tag == "equal":
-                hunks += [_line(" ", line) for _, line in a[i:j]]
-            else:
-                hunks += [_line("-", line) for _, line in a[i:j]]
-                hunks += [_line("+", line) for _, line in b[k:m]]
-    name = path.as_posix().lstrip("/")
-    if " " in name:
-        name += "\t"  # where the name ends, as `patch` needs to be told
-    return "".join([f"--- a/{name}\n+++ b/{name}\n", *hunks]) if hunks else ""
+    if mark and start == 0:
+        hunks = hunks_of(mark + text, (0, len(mark) + end), mark + new)
+    else:
+        hunks = hunks_of(mark + text, (len(mark) + start, len(mark) + end), new)
+    if not hunks:
+        return ""
+    a, b = (_quoted(f"{side}/{name.as_posix()}") for side in "ab")
+    # Without its own header git would guess what the paths count from, and take sub/app.py for app.py within sub.
+    # Where a name with a space ends has to be told to `patch`.
+    tab = "\t" if " " in a and not a.startswith('"') else ""
+    return f"diff --git {a} {b}\n--- {a}{tab}\n+++ {b}{tab}\n{hunks}"
 
 
-def _extent(start: int, end: int) -> str:
-    """A range of lines as hunk headers have it: an empty one names the line before it."""
-    return f"{start + 1 if end > start else start},{end - start}"
+def _quoted(name: str) -> str:
+    """A name as git writes it: in quotes if it has characters that would end it, or is no text."""
+    raw = os.fsencode(name)
+    is_text = name.isprintable() and not any(0xD800 <= ord(character) < 0xE000 for character in name)
+    if is_text and '"' not in name and "\\" not in name:
+        return name
+    return '"' + "".join(_escaped(byte) for byte in raw) + '"'
 
 
-def _line(sign: str, line: str) -> str:
-    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+def _escaped(byte: int) -> str:
+    if byte in _ESCAPES:
+        return f"\\{_ESCAPES[byte]}"
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"

@@ -28,6 +28,7 @@ from warmline.engine import (
     load_tokenizer,
     pack_tokens,
 )
+from warmline.realtime.hunks import split_lines
 from warmline.realtime.protocol import (
     MSGPACK,
     Accepted,
@@ -309,6 +310,24 @@ def splicing(draw: st.DrawFn, text: str) -> tuple[list[TextEdit], str | None]:
         floor = edit.start + utf16_length(edit.text) if direction == "down" else 0
         ceiling = edit.start if direction == "up" else len(current)
     return edits, from_units(current)
+
+
+def patched(text: str, hunks: str) -> str:
+    """What hunks make of a text."""
+    old, rows, result, at = split_lines(text), split_lines(hunks), "", 0
+    for index, row in enumerate(rows):
+        ends_the_text = "".join(rows[index + 1 : index + 2]).startswith("\\")
+        line = row[1:].removesuffix("\n") if ends_the_text else row[1:]
+        if row.startswith("@@"):
+            begin, _, count = row.split()[1][1:].partition(",")
+            place = int(begin) - (count != "0")
+            result, at = result + "".join(old[at:place]), place
+        elif row[0] in " -":
+            assert old[at] == line
+            result, at = result + line * (row[0] == " "), at + 1
+        elif row[0] == "+":
+            result += line
+    return result + "".join(old[at:])
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from warmline.realtime.fences import lf
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import Change, Chat, ErrorCode, Open, Sampling, TextEdit
 
+from .conftest import patched
+
 CONTEXT = 8192
 SYSTEM = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
 
@@ -130,6 +132,91 @@ def test_a_document_is_shown_again_once_it_has_changed(talk):
     talk.put("a", "third\n", version=2)
     assert "third" in talk.read(talk.turn("4", "a")[0])
     assert talk.read(talk.turn("5", "a")[0]).count("as it is now") == 2
+
+
+def change(talk, name: str, old: str, new: str) -> None:
+    """Have a person write something else in the place of a text that a document has once."""
+    document = talk.documents[name]
+    assert document.text.count(old) == 1
+    start = document.text.index(old)
+    edit = TextEdit(start, start + len(old), new)
+    document.change(Change(name, document.version, document.version + 1, [edit]), Limits())
+
+
+def test_of_a_document_that_changed_a_little_only_that_is_shown(talk):
+    """As the hunks of a diff, each since the turn before, in line feeds."""
+    talk.put("file:///a.py", "".join(f"value_{number} = {number}\r\n" for number in range(100)))
+    talk.turn("1", "file:///a.py")
+    change(talk, "file:///a.py", "value_50 = 50\r\n", "value_50 = 51\r\n")
+    second, answer = talk.turn("2", "file:///a.py")
+    assert talk.read(second).endswith(
+        "user\n/a.py has changed:\n```diff\n@@ -48,7 +48,7 @@\n value_47 = 47\n value_48 = 48\n value_49 = 49\n"
+        "-value_50 = 50\n+value_50 = 51\n value_51 = 51\n value_52 = 52\n value_53 = 53\n```\n\n2<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+    change(talk, "file:///a.py", "value_0 = 0", "import os\r\nvalue_0 = 0")
+    third = talk.turn("3", "file:///a.py")[0]
+    said = talk.read(third[len(second) + len(answer) :])
+    assert "+import os\n" in said
+    assert "51" not in said
+
+
+def test_a_turn_after_a_key_costs_some_lines_however_long_the_document_is(talk):
+    """And one after many changes at most the document."""
+    costs = []
+    for lines in (50, 100, 300):
+        name = f"file:///{lines}.py"
+        talk.put(name, "".join(f"value_{number} = {number}\n" for number in range(lines)))
+        conversation = str(lines)
+        prompt, answer = talk.turn("1", name, conversation=conversation)
+        change(talk, name, "value_25 =", "value_25x =")
+        again, _ = talk.turn("2", name, conversation=conversation)
+        costs.append(len(again) - len(prompt) - len(answer))
+    assert max(costs) <= min(costs) + 3
+    talk.put(name, "".join(f"other_{number} = {number}\n" for number in range(300)), version=9)
+    whole = talk.turn("3", name, conversation=conversation)[0]
+    assert "/300.py, as it is now:\n```python\nother_0 = 0\n" in talk.read(whole)
+
+
+SHOWN_TEXTS = st.lists(st.sampled_from(["a = 1\n", "b\r\n", "\n", "```\n", "c" * 40 + "\n"]), max_size=40)
+
+
+@given(st.lists(st.tuples(SHOWN_TEXTS, endings), min_size=1, max_size=5))
+def test_the_model_always_knows_a_document_as_it_is(prompts, versions):
+    """However it changes from turn to turn, and whichever turns stay: what was shown of it adds up to it."""
+    held, known = Conversations(prompts, Limits()), None
+    for lines, reason in versions:
+        document = Document(Open("a", 1, "", "".join(lines)), Limits())
+        turn = held.lay_out(Chat(1, "c", "?", ("a",)), {"a": document})
+        turn.layout.plan()
+        now, text = known, lf(document.text)
+        for context in turn._context:
+            title, _, rest = context.shown().partition(":\n")
+            marks = rest[: len(rest) - len(rest.lstrip("`"))]
+            body = rest[rest.index("\n") + 1 :].removesuffix(f"{marks}\n\n")
+            assert marks not in body
+            now = patched(known, body) if title == "a has changed" else body
+        assert now == text
+        turn.end(reason)
+        if reason in ("stop", "length", "interrupted"):
+            known = now
+
+
+def test_other_line_ends_are_no_change(talk):
+    """The model sees line feeds, whichever the document has."""
+    talk.put("a", "x = 1\n")
+    first, answer = talk.turn("1", "a")
+    talk.put("a", "x = 1\r\n", version=2)
+    second, _ = talk.turn("2", "a")
+    assert talk.read(second[len(first) + len(answer) :]).endswith("user\n2<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_a_long_document_that_changed_a_little_still_fits(talk):
+    """Where all of it again would not."""
+    talk.put("a", "".join(f"value_{number} = {number}\n" for number in range(500)))
+    talk.turn("1", "a", answer="word " * 2500)
+    change(talk, "a", "value_7 =", "value_7x =")
+    assert talk.turn("2", "a")[0]
 
 
 def test_a_document_of_a_turn_that_failed_is_shown_with_the_next(talk):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.client import Delete, EditOperation, Insert, Keep
-from warmline.realtime.line_diff import DiffLine, LineDiff, near_changes, split_lines
+from warmline.realtime.hunks import split_lines
+from warmline.realtime.line_diff import DiffLine, LineDiff, near_changes
 
 texts = st.text(st.sampled_from("ab\n\n\r\u2028"), min_size=1, max_size=8)
 

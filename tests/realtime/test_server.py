@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import os
 import signal
 import socket
+from collections.abc import Iterator
 
 import pytest
 from warmline.realtime.protocol import Accepted, Complete, Delta, Error, ErrorCode, Ping, Pong
@@ -67,6 +69,32 @@ async def test_closing_sends_clients_away_to_come_again(serve, dial, engine):
     assert len(engine.cancelled) == 1
     with pytest.raises(OSError, match=r"refused|Connect call failed"):
         await asyncio.open_connection("127.0.0.1", port)
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """The garbage collector as Python has it at its start, and again after the test."""
+    thresholds = gc.get_threshold()
+    gc.unfreeze()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+async def test_a_running_service_collects_garbage_rarely_and_shortly(engine, tokenizer, collector):
+    """What was made to serve is not searched any more, and it takes many new objects for a search."""
+    ready: asyncio.Future[GatewayServer] = asyncio.get_running_loop().create_future()
+    assert gc.get_freeze_count() == 0
+    service = asyncio.create_task(
+        serve_until_signal(engine, tokenizer, ServerConfig(port=free_port()), ready.set_result)
+    )
+    await ready
+    assert gc.get_freeze_count() > 10_000
+    assert gc.get_threshold() == (20_000, 10, 10)
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(10):
+        await service
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

@@ -7,6 +7,8 @@ import contextlib
 import itertools
 import socket
 import struct
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from warmline.realtime.connection import Connection
@@ -279,6 +281,39 @@ async def test_a_reader_that_is_slow_but_reads_is_not_closed(serve, dial, engine
     await asyncio.wait([reading])
     assert b"warmline_slow_readers_total 0.0" in server._service.metrics.render()
     wire.connection.transport.resume_reading()
+
+
+@pytest.mark.parametrize(
+    ("speed", "lump", "stays"),
+    [
+        pytest.param(1000, 1, True, id="1 kB/s, steadily"),
+        pytest.param(1000, 40_448, True, id="1 kB/s, seen in lumps of 40 kB"),
+        pytest.param(1000, 112_241, False, id="1 kB/s, seen in lumps of 112 kB"),
+        pytest.param(2500, 150_000, True, id="2.5 kB/s, seen in lumps of 150 kB"),
+        pytest.param(440, 1, True, id="440 B/s"),
+        pytest.param(430, 1, False, id="430 B/s"),
+    ],
+)
+def test_how_slowly_one_may_read_by_default(monkeypatch, speed, lump, stays):
+    """32 KiB of a backlog in 75 seconds, as the server sees it: in lumps, where the reader's kernel makes them."""
+    now = 0.0
+    timers = []
+    given_up = []
+
+    def call_later(delay: float, check: Callable[[int], None], taken: int) -> None:
+        timers.append((now + delay, check, taken))
+
+    connection = object.__new__(Connection)
+    connection._limits = Limits()
+    connection._ws = SimpleNamespace(taken=0)
+    connection._give_up = lambda: given_up.append(now)
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: SimpleNamespace(call_later=call_later))
+    connection._watch()
+    while timers and now < 3600:
+        now, check, taken = timers.pop()
+        connection._ws.taken = int(speed * now) // lump * lump
+        check(taken)
+    assert given_up == ([] if stays else [75.0])
 
 
 async def test_a_reader_that_catches_up_has_not_stalled(serve, dial, engine, until):

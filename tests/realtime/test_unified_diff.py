@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from warmline.realtime.line_diff import split_lines
+from warmline.realtime.hunks import split_lines
 from warmline.realtime.unified_diff import unified_diff
 
-PATH = Path("/src/app.py")
+PATH = Path("src/app.py")
 
 
 @st.composite
@@ -33,7 +35,7 @@ def applied(text: str, diff: str) -> tuple[str, list[int]]:
 
     A line that is added touches the place between two old ones; it counts for the one after.
     """
-    old, rows = split_lines(text), split_lines(diff)[2:]
+    old, rows = split_lines(text), split_lines(diff)[3:]
     result: list[str] = []
     touched = []
     at = 0
@@ -73,6 +75,7 @@ def test_a_line_that_is_removed_among_equal_ones_is_one_of_the_span() -> None:
     """The difference of the whole texts would be found at another place."""
     text = "x = 1\n" * 8
     assert unified_diff(PATH, text, (12, 24), "x = 1\n").splitlines() == [
+        "diff --git a/src/app.py b/src/app.py",
         "--- a/src/app.py",
         "+++ b/src/app.py",
         "@@ -1,6 +1,5 @@",
@@ -91,7 +94,7 @@ def test_patch_takes_the_diff_of_a_file_with_a_space_in_its_name(tmp_path: Path)
     """The name ends with a tab, or `patch` looks for a file of the name's first word."""
     patch = shutil.which("patch")
     diff = unified_diff(Path("my file.py"), "a\nb\n", (2, 4), "c\n")
-    assert diff.startswith("--- a/my file.py\t\n+++ b/my file.py\t\n@@")
+    assert "\n--- a/my file.py\t\n+++ b/my file.py\t\n@@" in diff
     subprocess.run(["git", "apply", "--numstat", "-"], input=diff.encode(), check=True, capture_output=True)
     if patch is not None:
         (tmp_path / "my file.py").write_text("a\nb\n")
@@ -107,3 +110,50 @@ def test_git_takes_the_diff(edit: tuple[str, tuple[int, int], str]) -> None:
     diff = unified_diff(PATH, text, (start, end), new)
     if diff:
         subprocess.run(["git", "apply", "--numstat", "-"], input=diff.encode(), check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "my file.py",
+        "é😀.py",
+        'a "b".py',
+        "back\\slash.py",
+        "tab\there.py",
+        "line\nend.py",
+        " .py",
+        "b/b.py",
+        b"\xff.py",
+    ],
+    ids=repr,
+)
+def test_git_finds_a_file_of_any_name(tmp_path: Path, name: str | bytes) -> None:
+    """Names that would end early are in quotes, as git itself writes them."""
+    named = Path(os.fsdecode(name))
+    (tmp_path / named).parent.mkdir(exist_ok=True)
+    (tmp_path / named).write_text("a\nb\n")
+    apply(tmp_path, unified_diff(named, "a\nb\n", (2, 4), "c\n"))
+    assert (tmp_path / named).read_text() == "a\nc\n"
+
+
+@pytest.mark.parametrize("span", [(0, 2), (2, 4)])
+def test_the_diff_of_a_file_with_a_byte_order_mark_is_of_its_bytes(tmp_path: Path, span: tuple[int, int]) -> None:
+    """The mark is no part of the text, but of the first line that git compares."""
+    file = tmp_path / "a.py"
+    file.write_text("\ufeffa\nb\n")
+    apply(tmp_path, unified_diff(Path("a.py"), "a\nb\n", span, "c\n", "\ufeff"))
+    assert file.read_text() == {0: "\ufeffc\nb\n", 2: "\ufeffa\nc\n"}[span[0]]
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "a\n"), ("a\n", "")])
+def test_a_file_that_is_filled_or_emptied_stays_a_file(tmp_path: Path, old: str, new: str) -> None:
+    """Nothing is created or removed."""
+    file = tmp_path / "a.py"
+    file.write_text(old)
+    apply(tmp_path, unified_diff(Path("a.py"), old, (0, len(old)), new))
+    assert file.read_text() == new
+
+
+def apply(folder: Path, diff: str) -> None:
+    """Do what the command line's user does."""
+    subprocess.run(["git", "apply"], input=os.fsencode(diff), check=True, cwd=folder)
