@@ -22,9 +22,10 @@ class StepBudget:
     prefill_beside_decode: int = 128
     """Rows of prompts while somebody decodes."""
     prefill_stretch: float = 2.0
-    """How many times as long a pass may take for the prompts in it. Beside decoding sequences, as one of these alone:
-    at 2 half of the time is theirs, so that those who decode go at half their speed at worst, however long a prompt
-    is. Where nobody decodes, as one of ``prefill`` rows without context. A block is computed in any case."""
+    """How many times as long a pass with prompts may take, drafts included. Beside decoding sequences, as one with
+    a row of each of these: at 2 half of the time is theirs, so that those who decode go at half their speed at worst,
+    however long a prompt is. Where nobody decodes, as one of ``prefill`` rows without context. A row of a prompt is
+    computed in any case: who decodes is slower than that only where this one attends to more than all others take."""
     warm: int = 64
     """Rows of a warm request, in full blocks. Up to so many are lost when a request comes, and a layer of the pass
     is what it waits for; but passes of fewer rows compute fewer tokens a second. Behind a long context there are
@@ -48,6 +49,11 @@ class StepBudget:
             raise ValueError("prompts need a row of each pass")
         if min(self.prefill_stretch, self.warm_stretch) < 1:
             raise ValueError("a pass can't become shorter by having more in it")
+
+    @property
+    def draft_stretch(self) -> float:
+        """How many times as long drafts may make a pass in which there are prompts: these have the other half."""
+        return (1 + self.prefill_stretch) / 2
 
 
 def attended(position: int, rows: int) -> int:

@@ -293,23 +293,26 @@ class Engine:
             item.sequence.started_ns = item.sequence.started_ns or now
 
         def given_up() -> bool:
-            asked = self.hear()
-            wanted = [item.sequence for item in plan if not item.sequence.ended]
-            return asked or not wanted or (self.scheduler.busy and all(sequence.warm for sequence in wanted))
+            if self.hear():
+                return True
+            if any(not item.sequence.ended and not item.sequence.warm for item in plan):
+                return False
+            return self.scheduler.busy or all(item.sequence.ended for item in plan)
 
         try:
             logits = self.backend.forward(_batch(plan), given_up)
         except PassAborted:
             return
         except Exception:
-            logger.exception("a forward pass failed")
-            for item in plan:
-                self._fail(item.sequence)
+            logger.exception("a forward pass failed; sequences in it: %d", len(plan))
+            self._run_each(plan)
             return
         self._counters.forward_passes += 1
         rows = logits.numpy()
         first = 0
-        for item in plan:
+        for index, item in enumerate(plan):
+            if index:
+                self.hear()  # choosing tokens takes a while, too; what is computed counts, whatever it says
             count = 1 + len(item.draft.tokens) if item.samples else 0
             if not item.sequence.ended:  # cancelled during the pass
                 try:
@@ -318,6 +321,15 @@ class Engine:
                     logger.exception("sequence %d failed", item.sequence.request.id)
                     self._fail(item.sequence)
             first += count
+
+    def _run_each(self, plan: list[Scheduled]) -> None:
+        """Run a pass that failed again, each sequence by itself: only those fail that fail alone, too."""
+        if len(plan) == 1:
+            self._fail(plan[0].sequence)
+            return
+        for item in plan:
+            if not item.sequence.ended and not self._abort:
+                self._run([item])
 
     def _take(self, item: Scheduled, rows: Logits) -> None:
         """Bring what a pass computed into its sequence."""

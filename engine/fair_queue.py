@@ -6,6 +6,8 @@ from bisect import insort
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import count
 from typing import Final
 
 from .batch import BLOCK_SIZE
@@ -18,6 +20,9 @@ OUTPUT_WEIGHT: Final = 2
 """What an emitted token counts, where a computed token of a prompt counts 1. Both figures are the paper's."""
 MAX_IDLE: Final = 1024
 """Accounts that are kept of clients who have nothing unfinished."""
+_FEW: Final = 64
+
+_Place = tuple[int, bool, int, int]  # what the client was served; then what orders the first of each
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +30,11 @@ class _Account:
     served: int
     unfinished: int = 0
     waiting: list[Sequence] = field(default_factory=list)  # those that had started first, then in order of arrival
-    backlogged: bool = False  # something of it wants to start
+    place: _Place | None = None  # in the order of those who want to start something; None if it does not
+
+    @property
+    def backlogged(self) -> bool:
+        return self.place is not None
 
     @property
     def head(self) -> Sequence | None:
@@ -43,11 +52,18 @@ class FairQueue:
     While two clients both have something waiting, they are served alike, but for twice what the cache or the
     longest prompt holds (theorem 4.4 there). So a client's first in the queue waits for as much work of each other
     client as it has itself had, and that, and starts. When nothing is unfinished, all accounts are forgotten.
+
+    Asking who is next takes no longer for more clients, however often: those that want to start something are in a
+    heap. Accounts mostly rise, so a place is put right when it comes to the top; where one falls, at once.
     """
 
     def __init__(self) -> None:
         self._accounts: dict[Client, _Account] = {}
-        self._queues: dict[Client, _Account] = {}  # those of them in which some wait
+        self._idle: dict[Client, None] = {}  # whose accounts have nothing unfinished, the longest idle first
+        self._queues: dict[Client, _Account] = {}  # those accounts in which some wait
+        self._wanting: list[tuple[_Place, int, _Account]] = []  # a heap of those who are backlogged, and old places
+        self._others: dict[_Account, None] = {}  # in which some wait that are not known to be backlogged
+        self._entries = count()
         self._level = 0  # what the account had whose sequence started last
         self._unfinished = 0
 
@@ -68,6 +84,7 @@ class FairQueue:
         account = self._accounts.get(client_of(sequence))
         if account is None:
             account = self._accounts[client_of(sequence)] = _Account(self._level)
+        self._idle.pop(client_of(sequence), None)
         account.unfinished += 1
         self._unfinished += 1
         self.put_back(sequence)
@@ -77,20 +94,21 @@ class FairQueue:
         client = client_of(sequence)
         account = self._queues[client] = self._accounts[client]
         insort(account.waiting, sequence, key=_order)
+        if account.backlogged:
+            self._enter(account)
+        else:
+            self._others[account] = None
 
     def next(self) -> Sequence | None:
         """The one whose turn it is to start; None if none wants to."""
-        heads = [(account, head) for account in self._queues.values() if (head := account.head) is not None]
-        stayed = [account.served for account, _ in heads if account.backlogged]
-        level = min(stayed, default=self._level)
-        for account, _ in heads:
-            if not account.backlogged:
-                account.backlogged = True
-                account.served = max(account.served, level)
-        for account in self._queues.values():
-            account.backlogged = account.backlogged and account.head is not None
-        _, chosen = min(heads, key=lambda item: (item[0].served, *_order(item[1])), default=(None, None))
-        return chosen
+        first = self._first()
+        level = self._level if first is None else first.served
+        for account in [account for account in self._others if account.head is not None]:
+            del self._others[account]
+            account.served = max(account.served, level)
+            self._enter(account)
+        first = self._first()
+        return None if first is None else first.head
 
     def start(self, sequence: Sequence) -> None:
         """Take out one that starts, and charge for its prompt, but for what its table shares."""
@@ -113,10 +131,12 @@ class FairQueue:
             self._take_out(account, sequence)
         account.served += served_to(sequence) - sequence.charged
         sequence.charged = served_to(sequence)
+        if account.backlogged:
+            self._enter(account)
         account.unfinished -= 1
         self._unfinished -= 1
         if not account.unfinished:
-            self._accounts[client] = self._accounts.pop(client)  # the last to become idle is the last to be dropped
+            self._idle[client] = None
             self._forget_idle()
 
     def served(self, sequence: Sequence) -> int:
@@ -140,14 +160,49 @@ class FairQueue:
         for client, account in self._accounts.items():
             assert (self._queues.get(client) is account) == bool(account.waiting), "a queue is lost, or empty"
             assert account.waiting == sorted(account.waiting, key=_order), "out of order"
-            assert account.backlogged <= bool(account.waiting)
-        assert self._queues.keys() <= self._accounts.keys()
+            assert account.backlogged + (account in self._others) == bool(account.waiting), "an account is lost"
+        assert self._queues.keys() <= self._accounts.keys() and {*self._others} <= {*self._queues.values()}
+        assert self._idle.keys() == self._accounts.keys() - counted.keys(), "who is idle is wrong"
+        entered = {account: place for place, _, account in self._wanting if place == account.place}
+        assert entered.keys() == {account for account in self._queues.values() if account.backlogged}
+        assert all(place[0] <= account.served for account, place in entered.items()), "a place is too late"
 
     def _take_out(self, account: _Account, sequence: Sequence) -> None:
         account.waiting.remove(sequence)
-        account.backlogged = account.backlogged and account.head is not None
+        if account.head is None:
+            account.place = None
+            self._others[account] = None
         if not account.waiting:
             del self._queues[client_of(sequence)]
+            del self._others[account]
+
+    def _first(self) -> _Account | None:
+        """The account whose turn it is among those that are backlogged."""
+        while self._wanting:
+            place, _, account = self._wanting[0]
+            head = account.head
+            if place != account.place:
+                heappop(self._wanting)
+            elif head is None:  # what it has was paused
+                account.place = None
+                self._others[account] = None
+            elif place != (account.served, *_order(head)):
+                account.place = (account.served, *_order(head))
+                heapreplace(self._wanting, (account.place, next(self._entries), account))
+            else:
+                return account
+        return None
+
+    def _enter(self, account: _Account) -> None:
+        """Give a client who wants to start something its place, in place of the one it had."""
+        place = (account.served, *_order(account.head or account.waiting[0]))
+        if account.place == place:
+            return
+        account.place = place
+        heappush(self._wanting, (account.place, next(self._entries), account))
+        if len(self._wanting) > 2 * len(self._queues) + _FEW:
+            self._wanting = [entry for entry in self._wanting if entry[0] == entry[2].place]
+            heapify(self._wanting)
 
     @staticmethod
     def _charge(account: _Account, sequence: Sequence, due: int) -> None:
@@ -158,14 +213,14 @@ class FairQueue:
     def _forget_idle(self) -> None:
         """Drop accounts that would begin no higher for having been kept, and the longest idle of too many."""
         if not self._unfinished:
-            self._accounts.clear()
+            for kept in (self._accounts, self._idle, self._wanting):
+                kept.clear()
             self._level = 0
             return
-        idle = [client for client, account in self._accounts.items() if not account.unfinished]
-        excess = len(idle) - MAX_IDLE
-        for index, client in enumerate(idle):
+        excess = len(self._idle) - MAX_IDLE
+        for index, client in enumerate([*self._idle]):
             if index < excess or self._accounts[client].served <= self._level:
-                del self._accounts[client]
+                del self._accounts[client], self._idle[client]
 
 
 def client_of(sequence: Sequence) -> Client:

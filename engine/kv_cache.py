@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -79,7 +80,7 @@ class KVCache:
         """Extend the shared part of a table by the blocks that the tree holds for ``tokens``.
 
         The block of the last token is left out if its ``logits`` are wanted: they must be computed. An own block in
-        the place of a shared one is freed. Call it only when the table's own blocks hold nothing yet.
+        the place of a shared one is freed; it may have been computed in part.
 
         Returns: how many tokens the shared part covers.
         """
@@ -89,6 +90,30 @@ class KVCache:
                 break
             self._share(table, index, child)
         return table.shared * BLOCK_SIZE
+
+    @staticmethod
+    def next_block(table: BlockTable, tokens: Sequence[int]) -> tuple[object, tuple[int, ...]] | None:
+        """What names the first block of ``tokens`` that a table doesn't share; None if they don't fill it.
+
+        Equal names are of one block: it has to be computed for one of the tables, and the others may share it.
+        """
+        if len(tokens) < (table.shared + 1) * BLOCK_SIZE:
+            return None
+        return table.node, _key(tokens, table.shared)
+
+    def holds_more(self, table: BlockTable, matched: int, tokens: Sequence[int]) -> bool:
+        """Whether a table that was released, and had shared ``matched`` blocks, would share more if matched again.
+
+        Two look-ups, whatever the length. What was evicted since counts as found again only once its last block is.
+        """
+        node = table.node
+        if isinstance(node.key, str):
+            there = self._roots.get(node.key)
+        else:
+            there = None if node.parent is None else node.parent.children.get(node.key)
+        if there is not node:
+            return there is not None
+        return matched < (len(tokens) - 1) // BLOCK_SIZE and _key(tokens, matched) in node.children
 
     def use(self, table: BlockTable, first: int) -> list[int]:
         """Note that a request uses a table's shared blocks from index ``first`` on.
@@ -127,6 +152,23 @@ class KVCache:
                 self._evict()
             table.blocks.append(self._free.pop())
         return True
+
+    def trim(self, table: BlockTable, num_tokens: int) -> None:
+        """Free the own blocks of a table that so many tokens in all don't need."""
+        while self.missing(table, num_tokens) < 0 and len(table.blocks) > table.shared:
+            self._free.append(table.blocks.pop())
+
+    @staticmethod
+    def freed_by(tables: Iterable[BlockTable]) -> int:
+        """How many blocks more would be available if all of these tables were released."""
+        own, through = 0, Counter[_Node]()
+        for table in tables:
+            own += len(table.blocks) - table.shared
+            node = table.node
+            while node.parent is not None:
+                through[node] += 1
+                node = node.parent
+        return own + sum(count == node.references for node, count in through.items())
 
     def commit(self, table: BlockTable, tokens: Sequence[int], computed: int, warm: bool = False) -> None:
         """Put the table's full blocks into the tree; of ``tokens``, ``computed`` have final keys and values.

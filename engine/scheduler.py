@@ -11,7 +11,7 @@ from operator import attrgetter
 from .batch import BLOCK_SIZE
 from .budget import StepBudget, attended, rows_within
 from .fair_queue import Client, FairQueue, client_of, even_shares
-from .kv_cache import KVCache
+from .kv_cache import BlockTable, KVCache
 from .sequence import Sequence
 from .speculation.cost import USUAL_COST, PassCost
 from .speculation.drafter import NO_DRAFT, Draft
@@ -19,6 +19,7 @@ from .speculation.sharing import share_rows
 from .warming import Warming
 
 _ARRIVAL = attrgetter("arrival")
+_REMAINING = attrgetter("remaining")
 _TURN = attrgetter("turn")
 
 
@@ -36,9 +37,11 @@ class Scheduled:
 class Scheduler:
     """Continuous batching without phases (as in vLLM v1): every sequence has ``computed`` chasing its tokens.
 
-    Every pass has a row of each decoding sequence. Prompts have so many beside them that nobody's next token comes
-    later than the budget's stretch allows, by what passes cost; they are split evenly between the clients, and then
-    between the prompts of each.
+    Every pass has a row of each decoding sequence. Prompts, and drafts beside them, have so many more that nobody's
+    next token comes later than the budget's stretch allows, by what passes cost; drafts leave prompts half. Rows
+    of prompts are split evenly between the clients. Of a client's, the one that started first and the one that is
+    nearest to its end have half each: they end one after the other, and a short one doesn't wait for a long one. A
+    block that several prompts lack is computed for one of them, and the others wait for it.
 
     Who starts is the `FairQueue`'s choice, once there is room for all it knows. Nobody goes before it meanwhile, so a
     long prompt finds room some time. When a running sequence finds no room for its next token, the one that started
@@ -49,7 +52,7 @@ class Scheduler:
     is not paused, also for one that waits to start. So the paused hold up nobody.
 
     Warm requests have the passes in which no other has anything to compute, and a few rows in those in which the
-    others decode. They give up their blocks first.
+    others decode. They give up their blocks first. Nobody gives way unless all who do make room enough together.
 
     Attributes:
         running: sequences that have started and hold blocks, in the order in which they first did.
@@ -62,6 +65,7 @@ class Scheduler:
         self.running: list[Sequence] = []
         self.warming = Warming(cache, self.budget.warm, self.budget.warm_requests)
         self._queue = FairQueue()
+        self._blocked: _Blocked | None = None
         self._arrivals = count(1)
         self._turns = count(1)
 
@@ -107,6 +111,8 @@ class Scheduler:
         if sequence.table is not None:
             self.running.remove(sequence)
             self._release(sequence)
+        if self._blocked is not None and self._blocked.sequence is sequence:
+            self._blocked = None
         self._queue.end(sequence)
 
     def schedule(self, between: Callable[[], object] | None = None) -> list[Scheduled]:
@@ -121,6 +127,8 @@ class Scheduler:
         """
         for sequence in self.running:
             self._queue.settle(sequence)
+            if sequence.table is not None:  # rows of rejected drafts
+                self.cache.trim(sequence.table, len(sequence.tokens))
         self._admit()
         # More than the budget allows may run where some were paused for a while: then the first go on.
         active = [sequence for sequence in self.running if not sequence.paused][: self.budget.sequences]
@@ -132,10 +140,19 @@ class Scheduler:
             self._plan(plan, sequence, 1)
         # Those that were put back to make room for the others have no table any more.
         prompts = [sequence for sequence in active if sequence.remaining > 1 and sequence.table is not None]
-        for sequence, rows in zip(prompts, self._prompt_rows(plan, prompts), strict=True):
-            if rows:
-                self._plan(plan, sequence, rows)
-        self._add_drafts(plan, between or (lambda: None))
+        usual = self._seconds(plan) if plan else self.cost.seconds(self.budget.prefill)
+        most = self.budget.prefill_beside_decode if plan else self.budget.prefill
+        # A prompt that comes to its end in this pass has a row of the decode budget.
+        drafted = self.budget.decode - len(plan) - sum(sequence.remaining <= most for sequence in prompts)
+        within = usual * self.budget.draft_stretch if prompts else None
+        self._add_drafts(plan, [*plan.values()], drafted, within, between)
+        prompts = [sequence for sequence in prompts if sequence.table is not None]
+        for sequence, rows in self._prompt_rows(plan, prompts, most, usual * self.budget.prefill_stretch).items():
+            self._plan(plan, sequence, rows)
+        drafted = self.budget.decode - sum(1 + len(item.draft.tokens) for item in plan.values() if item.samples)
+        complete = [item for item in plan.values() if item.samples and item.rows > 1]
+        self._add_drafts(plan, complete, drafted, usual * self.budget.prefill_stretch, between)
+        self._reserve_drafts(plan)
         return [*plan.values(), *self._warm_part(plan, beside=not prompts)]
 
     def check_integrity(self) -> None:
@@ -159,47 +176,72 @@ class Scheduler:
         turns = [sequence.turn for sequence in running]
         assert turns == sorted({*turns}) and 0 not in turns, "not in the order in which they started"
 
-    def _prompt_rows(self, plan: dict[Sequence, Scheduled], prompts: list[Sequence]) -> list[int]:
-        """How many rows each prompt has in a pass beside those that are planned; the first has one at least."""
+    def _prompt_rows(
+        self, plan: dict[Sequence, Scheduled], prompts: list[Sequence], most: int, within: float
+    ) -> dict[Sequence, int]:
+        """How many rows prompts have in a pass beside what is planned, so that it takes so long: one at least."""
         if not prompts:
-            return []
-        rows = len(plan)
-        keys = sum(attended(sequence.computed, 1) for sequence in plan)
-        if plan:
-            most, usual = self.budget.prefill_beside_decode, self.cost.seconds(rows, keys)
-        else:
-            most, usual = self.budget.prefill, self.cost.seconds(self.budget.prefill)
+            return {}
         clients: dict[Client, list[Sequence]] = {}
         for sequence in prompts:
             clients.setdefault(client_of(sequence), []).append(sequence)
         # The client of the one that started first has its part in any case; then who was served least.
         first, *others = clients.values()
         groups = [first, *sorted(others, key=lambda group: self._queue.served(group[0]))]
+        groups = [group for group in self._without_followers(groups) if group]
         wanted = [sum(sequence.remaining for sequence in group) for group in groups]
+        rows, keys = self._size(plan)
 
         def split(total: int) -> dict[Sequence, int]:
             parts: dict[Sequence, int] = {}
             for group, share in zip(groups, even_shares(wanted, total), strict=True):
-                shares = even_shares([sequence.remaining for sequence in group], share)
-                parts.update(zip(group, shares, strict=True))
+                parts.update(_own_shares(group, share))
             return parts
 
         def seconds(total: int) -> float:
-            parts = split(total)
-            its_keys = sum(attended(sequence.computed, part) for sequence, part in parts.items())
+            its_keys = sum(attended(sequence.computed, part) for sequence, part in split(total).items())
             return self.cost.seconds(rows + total, keys + its_keys)
 
-        most = min(most, sum(wanted))
-        parts = split(rows_within(usual * self.budget.prefill_stretch, BLOCK_SIZE, most, seconds))
-        return [parts[sequence] for sequence in prompts]
+        return split(rows_within(within, 1, min(most, sum(wanted)), seconds))
+
+    def _without_followers(self, groups: list[list[Sequence]]) -> list[list[Sequence]]:
+        """The prompts of each client in the order in which they have rows, without those that wait for another's.
+
+        That is the one that started first, and then by what they lack. A prompt waits if the block it lacks next is
+        computed for one that has an earlier place there, or the same one with a client that comes before.
+        """
+        ordered = []
+        for first, *others in groups:
+            ordered.append([first, *sorted(others, key=_REMAINING)])
+        lacked: set[object] = set()
+        kept: list[list[Sequence]] = [[] for _ in groups]
+        for place in range(max(map(len, ordered))):
+            for group, its in zip(ordered, kept, strict=True):
+                if place < len(group):
+                    sequence = group[place]
+                    assert sequence.table is not None
+                    block = self.cache.next_block(sequence.table, sequence.tokens)
+                    shareable = (sequence.table.shared + 1) * BLOCK_SIZE < len(sequence.tokens)
+                    if block not in lacked or not shareable:
+                        its.append(sequence)
+                    if block is not None:
+                        lacked.add(block)
+        return kept
+
+    def _size(self, plan: dict[Sequence, Scheduled]) -> tuple[int, int]:
+        """The rows of a plan, drafts included, and the keys that they attend to."""
+        parts = [(sequence.computed, item.rows + len(item.draft.tokens)) for sequence, item in plan.items()]
+        return sum(rows for _, rows in parts), sum(attended(*part) for part in parts)
+
+    def _seconds(self, plan: dict[Sequence, Scheduled]) -> float:
+        return self.cost.seconds(*self._size(plan))
 
     def _warm_part(self, plan: dict[Sequence, Scheduled], beside: bool) -> list[Scheduled]:
         chosen = None
         if not plan:
             chosen = self.warming.next(len(self.running), self._warm_rows)
         elif beside and self.budget.warm_beside_decode:
-            rows = sum(item.rows + len(item.draft.tokens) for item in plan.values())
-            keys = sum(attended(s.computed, item.rows + len(item.draft.tokens)) for s, item in plan.items())
+            rows, keys = self._size(plan)
             within = self.cost.seconds(rows, keys) * self.budget.warm_stretch
 
             def fitting(position: int) -> int:
@@ -226,27 +268,43 @@ class Scheduler:
 
     def _start(self, sequence: Sequence) -> bool:
         """Begin with a sequence if there is room, or can be had from those that give way."""
-        table = sequence.table = self.cache.open(sequence.request.salt)
-        self.cache.match(table, sequence.tokens)
         # Leave the others a block each to grow into, or the newcomer is soon put back.
         growing = sum(not sequence.paused for sequence in self.running)
-        while not self.cache.reserve(table, len(sequence.tokens), spare=growing):
-            if not self._give_way():
-                self._release(sequence)
-                return False
+        if self._is_blocked(sequence, growing):
+            return False
+        table = sequence.table = self.cache.open(sequence.request.salt)
+        self.cache.match(table, sequence.tokens)
+        if not self._reserve(table, len(sequence.tokens), growing):
+            missing, matched = self.cache.missing(table, len(sequence.tokens)), table.shared
+            before = self.cache.available
+            self._release(sequence)
+            self._blocked = _Blocked(sequence, missing + self.cache.available - before, table, matched)
+            return False
+        self._blocked = None
         self._queue.start(sequence)
         sequence.turn = sequence.turn or next(self._turns)
         insort(self.running, sequence, key=_TURN)
         return True
 
+    def _is_blocked(self, sequence: Sequence, spare: int) -> bool:
+        """Whether a sequence that found no room will find none again, by a bound that takes no look at its prompt."""
+        blocked = self._blocked
+        if blocked is None or blocked.sequence is not sequence:
+            return False
+        most = self.cache.available + sum(len(table.blocks) for table in self._giving_way())
+        return most < blocked.lacked + spare and not self.cache.holds_more(
+            blocked.table, blocked.matched, sequence.tokens
+        )
+
     def _reuse(self, sequence: Sequence) -> None:
-        """Take over what the tree holds by now of a prompt, unless it is in the middle of a block."""
+        """Take over what the tree holds by now of a prompt; also of a block that is computed in part."""
         table = sequence.table
         assert table is not None
-        if sequence.remaining > 1 and sequence.computed <= table.shared * BLOCK_SIZE:
+        if sequence.remaining > 1:
             known = sequence.computed // BLOCK_SIZE
             tokens = self.cache.match(table, sequence.tokens)
-            sequence.reuse(tokens, self.cache.use(table, known))
+            if tokens > sequence.computed:
+                sequence.reuse(tokens, self.cache.use(table, known))
 
     def _plan(self, plan: dict[Sequence, Scheduled], sequence: Sequence, rows: int) -> None:
         """Give a sequence rows if there is room, and if it was not put back for an earlier one."""
@@ -256,13 +314,28 @@ class Scheduler:
     def _make_room(self, plan: dict[Sequence, Scheduled], sequence: Sequence, rows: int) -> bool:
         """Reserve what the rows need, putting back those that started last; False if that was this one itself."""
         while sequence.table is not None:
-            if self.cache.reserve(sequence.table, sequence.computed + rows):
+            if self._reserve(sequence.table, sequence.computed + rows):
                 return True
-            if not self._give_way():
-                newest = self.running[-1]
-                plan.pop(newest, None)
-                self._put_back(newest)
+            newest = self.running[-1]
+            plan.pop(newest, None)
+            self._put_back(newest)
         return False
+
+    def _reserve(self, table: BlockTable, num_tokens: int, spare: int = 0) -> bool:
+        """Reserve room in a table, having others give way for it only if that suffices."""
+        if self.cache.reserve(table, num_tokens, spare):
+            return True
+        if not self.cache.has_room(table, num_tokens, spare - self.cache.freed_by(self._giving_way())):
+            return False
+        while not self.cache.reserve(table, num_tokens, spare):
+            gave = self._give_way()
+            assert gave, "others had less room than they were thought to have"
+        return True
+
+    def _giving_way(self) -> list[BlockTable]:
+        """What those hold that give way to others."""
+        sequences = [*self.warming.sequences, *(sequence for sequence in self.running if sequence.paused)]
+        return [sequence.table for sequence in sequences if sequence.table is not None]
 
     def _give_way(self) -> bool:
         """Free what the oldest warm request holds, or else the paused sequence that started last."""
@@ -278,33 +351,75 @@ class Scheduler:
         self._release(sequence)
         self._queue.put_back(sequence)
 
-    def _add_drafts(self, plan: dict[Sequence, Scheduled], between: Callable[[], object]) -> None:
-        """Give drafts what pays of the decode budget, as far as there is room without putting anybody back."""
-        sampling = [item for item in plan.values() if item.samples]
-        most = self.budget.decode - len(sampling)
+    def _add_drafts(
+        self,
+        plan: dict[Sequence, Scheduled],
+        sampling: list[Scheduled],
+        most: int,
+        within: float | None,
+        between: Callable[[], object] | None,
+    ) -> None:
+        """Give those of a plan that bring a token drafts: what pays, of so many rows, so that it takes so long."""
+        rows, keys = self._size(plan)
+        if within is not None and sampling:
+            longest = max(len(item.sequence.tokens) for item in sampling)
+
+            def seconds(more: int) -> float:
+                return self.cost.seconds(rows + more, keys + attended(longest, more))
+
+            most = rows_within(within, 0, most, seconds)
         drafts: list[Draft] = []
         for item in sampling:
-            if drafts:
+            if drafts and between is not None:
                 between()
-            drafts.append(NO_DRAFT if item.sequence.table is None else item.sequence.propose(most))
+            gone = most <= 0 or item.sequence.table is None
+            drafts.append(NO_DRAFT if gone else item.sequence.propose(most))
         for sequence in [sequence for sequence in plan if sequence.table is None]:
             del plan[sequence]
         if not any(draft.tokens for draft in drafts):
             return
         left = [(item, draft) for item, draft in zip(sampling, drafts, strict=True) if item.sequence in plan]
         contexts = [len(item.sequence.tokens) for item, _ in left]
-        rows = sum(item.rows for item in plan.values())
+        rows, _ = self._size(plan)
         lengths = share_rows([draft for _, draft in left], contexts, rows, most, self.cost)
         for (item, draft), length in zip(left, lengths, strict=True):
-            sequence = item.sequence
-            assert sequence.table is not None
-            room = (len(sequence.table.blocks) + self.cache.available) * BLOCK_SIZE - len(sequence.tokens)
-            length = min(length, room)
-            if length > 0 and self.cache.reserve(sequence.table, len(sequence.tokens) + length):
-                plan[sequence] = replace(item, draft=draft.cut(length))
+            if length:
+                plan[item.sequence] = replace(item, draft=draft.cut(length))
+
+    def _reserve_drafts(self, plan: dict[Sequence, Scheduled]) -> None:
+        """Cut drafts to the room there is without anybody giving way."""
+        for sequence, item in plan.items():
+            if item.draft.tokens:
+                assert sequence.table is not None
+                room = (len(sequence.table.blocks) + self.cache.available) * BLOCK_SIZE - len(sequence.tokens)
+                length = min(len(item.draft.tokens), room)
+                self.cache.reserve(sequence.table, len(sequence.tokens) + length)
+                plan[sequence] = replace(item, draft=item.draft.cut(length) if length else NO_DRAFT)
 
     def _release(self, sequence: Sequence) -> None:
         assert sequence.table is not None
         self.cache.release(sequence.table)
         sequence.table = None
         sequence.computed = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocked:
+    """The sequence whose turn it is and that found no room."""
+
+    sequence: Sequence
+    lacked: int
+    """Blocks that must be available before there may be."""
+    table: BlockTable
+    """Where it found what the cache held of it, though this was released."""
+    matched: int
+    """How many blocks that were."""
+
+
+def _own_shares(prompts: list[Sequence], total: int) -> dict[Sequence, int]:
+    """How many rows each of a client's prompts has: half the first, unless it ends before the second, and so on."""
+    wanted = [sequence.remaining for sequence in prompts]
+    parts = even_shares(wanted[:2], total) if wanted[1:] and wanted[1] < wanted[0] else []
+    for want in wanted[len(parts) :]:
+        parts.append(min(want, total - sum(parts)))
+    return {sequence: part for sequence, part in zip(prompts, parts, strict=True) if part}

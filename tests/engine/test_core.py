@@ -548,13 +548,66 @@ def test_a_sequence_cancelled_between_drafts_is_not_in_the_pass(engine):
     assert [sequence.request.id for sequence in running] == [2]
 
 
-def test_a_failing_pass_ends_its_sequences_and_no_more(engine, run, collected):
-    """The sequences of the pass get an error, and the engine goes on with the next request."""
+def test_a_failing_pass_ends_its_sequence_and_the_engine_goes_on(engine, run):
+    """The sequence that was alone in it gets an error; the next request is as any other."""
     engine.backend.fail = RuntimeError("out of luck")
-    results = run(engine, request(1), request(2))
-    assert {result.finished.error_code for result in results.values()} == {"internal_error"}
+    assert run(engine, request(1))[1].finished.error_code == "internal_error"
     assert engine.stats().blocks_used == 0
     assert run(engine, request(3))[3].finished.reason == "stop"
+
+
+def failing_on(backend, culprits):
+    """Have the passes fail in which one of these tokens is; gives the token ids of each pass that was tried."""
+    tried, forward = [], backend.forward
+
+    def fail(batch, should_abort=None):
+        tried.append(list(batch.token_ids))
+        if culprits & {*batch.token_ids}:
+            raise RuntimeError("out of luck")
+        return forward(batch, should_abort)
+
+    backend.forward = fail
+    return tried
+
+
+def test_only_those_end_whom_a_pass_fails_for(engine, run):
+    """Each sequence of a pass that failed is tried once more, alone; the others lose neither tokens nor a pass."""
+    prompts = {id_: letters(20, start=6 + 2 * id_) for id_ in range(5)}
+    expected = {id_: run(engine, request(id_, prompts[id_], max_tokens=9))[id_].tokens for id_ in (0, 2, 4)}
+    tried = failing_on(engine.backend, {1})
+    prompts |= {1: [1, *letters(20)], 3: [*letters(7), 1]}
+    results = run(engine, *(request(id_, prompt, max_tokens=9) for id_, prompt in prompts.items()))
+    assert {id_ for id_, result in results.items() if result.finished.error_code == "internal_error"} == {1, 3}
+    assert {id_: results[id_].tokens for id_ in expected} == expected
+    assert sorted(map(len, tried[1:6])) == [4, 4, 4, 8, 21], "not each alone"  # a block of three was in the cache
+    assert sum(1 in rows for rows in tried) == 3, "tried more often than together and alone"
+
+
+def test_when_every_pass_fails_everybody_ends(engine, run):
+    """A pass for all and one for each, and no more."""
+    tried = failing_on(engine.backend, set(range(64)))
+    results = run(engine, *(request(id_, letters(20, start=6 + id_)) for id_ in range(4)))
+    assert [result.finished.error_code for result in results.values()] == ["internal_error"] * 4
+    assert len(tried) == 5 and engine.stats().blocks_used == 0
+
+
+def test_a_cancel_is_heard_between_the_tokens_of_two_sequences(engine):
+    """Choosing tokens takes a while, too: whoever is cancelled meanwhile has no more of them."""
+    for id_ in (1, 2, 3):
+        engine.add(request(id_, letters(20, start=6 + id_), max_tokens=9))
+    engine.step()
+    asked = []
+
+    def cancel_after_the_pass():
+        asked.append(engine.backend.passes[1:])
+        if len(engine.backend.passes) == 2 and asked[-1] != asked[-2]:
+            engine.cancel(2)
+
+    events = {event.id: event for event in engine.step(cancel_after_the_pass)}
+    assert [len(passes) for passes in asked][-2:] == [1, 1]
+    assert events[2].finished.reason == "cancel" and not events[2].tokens
+    assert events[1].tokens and events[3].tokens
+    engine.check_integrity()
 
 
 def test_a_failing_sequence_does_not_harm_its_batch(engine, run, monkeypatch):

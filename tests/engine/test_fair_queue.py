@@ -176,3 +176,107 @@ def test_shares_are_even(wanted, total):
 def test_the_first_have_what_does_not_suffice():
     """Fewer tokens than takers go to the head of the row, whatever the others want."""
     assert even_shares([9, 1, 9, 1], 2) == [1, 1, 0, 0]
+
+
+class Scanning:
+    """Who is next by looking at every client, as the queue is described."""
+
+    def __init__(self) -> None:
+        self.served: dict[str, int] = {}
+        self.backlogged: set[str] = set()
+        self.level = 0
+
+    def least(self, wanting):
+        """What the next to start was served, after whoever is new among those that want to is raised."""
+        stayed = [self.served[client] for client in wanting & self.backlogged]
+        level = min(stayed, default=self.level)
+        for client in wanting - self.backlogged:
+            self.served[client] = max(self.served[client], level)
+        self.backlogged = wanting
+        return min((self.served[client] for client in wanting), default=None)
+
+
+@given(st.data())
+def test_the_next_is_who_a_look_at_all_of_them_would_find(data):
+    """Whatever comes, starts, is served, paused and ended: the heap has everybody in the right place."""
+    arriving, scanning = Arriving(), Scanning()
+    queue = arriving.queue
+    queue.add(lasting := Sequence.create(GenerationRequest(0, b"", SamplingParams(), client="lasting"), [1], 9, 0))
+    queue.start(queue.next())
+    scanning.level = scanning.served["lasting"] = 0
+    waiting, started = [], [lasting]
+
+    def known(account_of, change):
+        before = queue.served(account_of)
+        change()
+        return queue.served(account_of) - before
+
+    for _ in range(data.draw(st.integers(1, 40))):
+        match data.draw(st.sampled_from(["add", "add", "next", "start", "serve", "pause", "end", "put back"])):
+            case "add":
+                client = data.draw(st.sampled_from("abcde"))
+                sequence = arriving.add(client, data.draw(st.integers(1, 30)))
+                scanning.served.setdefault(client, queue.served(sequence))
+                waiting.append(sequence)
+            case "serve" if started:
+                sequence = data.draw(st.sampled_from(started))
+                scanning.served[sequence.request.client] += known(sequence, lambda s=sequence: serve(queue, s, 3))
+            case "pause" if waiting:
+                sequence = data.draw(st.sampled_from(waiting))
+                sequence.paused = not sequence.paused
+            case "put back" if started[1:]:
+                sequence = started.pop()
+                queue.put_back(sequence)
+                waiting.append(sequence)
+            case "end" if waiting or started[1:]:
+                sequence = data.draw(st.sampled_from(waiting + started[1:]))
+                (waiting if sequence in waiting else started).remove(sequence)
+                client, alike = sequence.request.client, [*waiting, *started]
+                queue.end(sequence)
+                left = [other for other in alike if other.request.client == client]
+                if all(other.paused or other in started for other in left):
+                    scanning.backlogged.discard(client)
+                if left:
+                    scanning.served[client] = queue.served(left[0])
+                else:
+                    scanning.served.pop(client)  # whether it was kept shows when it comes again
+            case "next" | "start" as what:
+                least = scanning.least({one.request.client for one in waiting if not one.paused})
+                sequence = queue.next()
+                assert (None if sequence is None else queue.served(sequence)) == least
+                for one in waiting:
+                    assert queue.served(one) == scanning.served[one.request.client]
+                if sequence is not None:
+                    its = [one for one in waiting if one.request.client == sequence.request.client]
+                    assert sequence is min(
+                        (one for one in its if not one.paused), key=lambda one: (not one.turn, one.turn, one.arrival)
+                    )
+                    if what == "start":
+                        client = sequence.request.client
+                        scanning.level = max(scanning.level, scanning.served[client])
+                        scanning.served[client] += known(sequence, lambda s=sequence: queue.start(s))
+                        arriving.turns += 1
+                        sequence.turn = sequence.turn or arriving.turns
+                        waiting.remove(sequence)
+                        started.append(sequence)
+                        if not any(one.request.client == client and not one.paused for one in waiting):
+                            scanning.backlogged.discard(client)
+        queue.check_integrity(started)
+
+
+def test_asking_again_who_is_next_looks_at_no_client_but_that_one():
+    """In a full cache it is asked in each pass, whoever waits."""
+    arriving = Arriving()
+    for index in range(300):
+        arriving.add(str(index))
+    first = arriving.queue.next()
+    looked = []
+
+    class Looking(list):
+        def __iter__(self):
+            looked.append(self)
+            return super().__iter__()
+
+    for account in arriving.queue._accounts.values():
+        account.waiting = Looking(account.waiting)
+    assert arriving.queue.next() is first and len({*map(id, looked)}) == 1

@@ -282,3 +282,66 @@ class CacheMachine(RuleBasedStateMachine):
 
 CacheMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestCacheMachine = CacheMachine.TestCase
+
+
+def test_trimmed_blocks_are_free_and_shared_ones_stay():
+    """What the tokens need is kept, and what the tree holds."""
+    cache = KVCache(8)
+    table = cache.open("")
+    cache.reserve(table, 100)
+    cache.commit(table, range(40), 32)
+    cache.trim(table, 40)
+    assert len(table.blocks) == 3 and cache.available == 5
+    cache.trim(table, 40)
+    cache.trim(table, 1)
+    assert len(table.blocks) == table.shared == 2
+    cache.check_integrity([table])
+
+
+def test_what_tables_would_free_is_what_they_free():
+    """Blocks that somebody else shares stay in use; those that they share among themselves come back."""
+    cache = KVCache(20)
+    tables = []
+    for tokens in ([*range(70)], [*range(50), *range(500, 540)], [*range(90)]):
+        table = cache.open("")
+        cache.match(table, tokens)
+        cache.reserve(table, len(tokens))
+        cache.commit(table, tokens, len(tokens) - 1)
+        tables.append(table)
+    other = cache.open("another")
+    cache.reserve(other, 20)
+    for some, freed in ((tables[:1], 1), (tables[1:2], 3), (tables, 4 + 1 + 3 + 2), ([tables[2], other], 4), ([], 0)):
+        assert cache.freed_by(some) == freed
+    available = cache.available
+    for table in tables:
+        cache.release(table)
+    assert cache.available == available + 10
+
+
+def test_a_released_table_knows_whether_the_cache_holds_more_of_its_tokens():
+    """Also where it held none, and where what it had is gone."""
+    cache, tokens = KVCache(4), range(60)
+
+    def compute(upto):
+        table = cache.open("")
+        cache.match(table, tokens)
+        cache.reserve(table, upto)
+        cache.commit(table, tokens, upto)
+        cache.release(table)
+
+    looked = cache.open("")
+    matched = cache.match(looked, tokens) // BLOCK_SIZE
+    cache.release(looked)
+    assert matched == 0 and not cache.holds_more(looked, 0, tokens)
+    compute(32)
+    assert cache.holds_more(looked, 0, tokens)
+    looked = cache.open("")
+    cache.match(looked, tokens)
+    cache.release(looked)
+    assert not cache.holds_more(looked, 2, tokens)
+    compute(48)
+    assert cache.holds_more(looked, 2, tokens)
+    assert not cache.holds_more(looked, 2, tokens[:48]), "its last block is to be computed"
+    full = cache.open("another")
+    cache.reserve(full, 64)
+    assert not cache.holds_more(looked, 2, tokens)

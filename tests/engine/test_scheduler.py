@@ -7,11 +7,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, SamplingParams, WarmRequest, pack_tokens
 from warmline.engine.batch import BLOCK_SIZE
-from warmline.engine.budget import StepBudget
+from warmline.engine.budget import StepBudget, attended
 from warmline.engine.kv_cache import KVCache
 from warmline.engine.scheduler import Scheduler
 from warmline.engine.sequence import Sequence
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
+from warmline.engine.speculation.drafter import NO_DRAFT
 
 SMALL = StepBudget(sequences=3, decode=12, prefill=32, prefill_beside_decode=8, warm=32, warm_requests=3)
 
@@ -33,14 +34,18 @@ def warm(id_, prompt):
     return Sequence.create_warm(WarmRequest(id_, b""), list(prompt), 0)
 
 
-def apply(scheduler, plan, accept=lambda item: 0):
-    """Act as the engine does after a pass; ``accept`` says how many draft tokens stand. Gives who ended."""
+def apply(scheduler, plan, accept=lambda item: 0, text=None):
+    """Act as the engine does after a pass; ``accept`` says how many draft tokens stand. Gives who ended.
+
+    What comes behind them is the next token of ``text``, if there is one.
+    """
     ended = []
     for item in plan:
         seq, emitted, accepted = item.sequence, [], 0
         if item.samples:
             accepted = min(accept(item), len(item.draft.tokens))
-            emitted = [*item.draft.tokens[:accepted], 9]
+            place = seq.output_tokens + accepted
+            emitted = [*item.draft.tokens[:accepted], text[place] if text else 9]
         seq.advance(item.rows, item.draft, accepted, emitted)
         scheduler.cache.commit(seq.table, seq.tokens, seq.computed, seq.warm)
         if not seq.remaining or (seq.output_tokens == seq.max_tokens and not seq.warm):
@@ -152,6 +157,212 @@ def test_a_sequence_reuses_what_another_computes_meanwhile():
     assert second.cached_tokens + second.computed_tokens == 91
 
 
+@pytest.mark.parametrize("clients", [1, 3, 8])
+def test_what_many_prompts_have_in_common_is_computed_once(clients):
+    """Eight that come at once compute it for one of them, whosever they are; then each what is its own."""
+    scheduler = Scheduler(KVCache(400), cost=USUAL_COST)
+    prompts = [sequence(id_, [*range(600), 1000 + id_], client=str(id_ % clients)) for id_ in range(8)]
+    for seq in prompts:
+        scheduler.add(seq)
+    passes = 0
+    while scheduler.busy:
+        apply(scheduler, scheduler.schedule())
+        check(scheduler)
+        passes += 1
+    assert sum(seq.computed_tokens for seq in prompts) == 601 + 7 * (601 % BLOCK_SIZE) <= 601 + 8 * BLOCK_SIZE
+    assert sum(seq.cached_tokens for seq in prompts) == 7 * (601 - 601 % BLOCK_SIZE)
+    assert passes < 16
+
+
+def test_equal_prompts_of_two_keys_are_computed_for_each():
+    """Nobody shares blocks with another key, nor waits for them."""
+    scheduler = Scheduler(KVCache(400), cost=USUAL_COST)
+    for id_, salt in enumerate("ab"):
+        request = GenerationRequest(id_, b"", SamplingParams(max_tokens=2), salt)
+        scheduler.add(Sequence.create(request, [*range(600)], 2, 0))
+    assert [item.rows for item in scheduler.schedule()] == [256, 256]
+
+
+def test_who_waits_for_a_block_goes_on_when_the_other_is_cancelled_in_the_middle_of_it():
+    """Waiting costs a pass at most, and it is never for somebody who is not computed."""
+    scheduler = Scheduler(KVCache(400), SMALL)
+    first, second = sequence(1, range(100), client="a"), sequence(2, range(100), client="b")
+    decoding = sequence(3, [500], max_tokens=60)
+    for seq in (decoding, first, second):
+        scheduler.add(seq)
+    for _ in range(2):
+        plan = scheduler.schedule()
+        assert [item.sequence for item in plan] == [decoding, first]
+        apply(scheduler, plan)
+    assert first.computed % BLOCK_SIZE == 0 or first.computed == 8 + 8
+    apply(scheduler, scheduler.schedule())
+    assert first.computed == 24
+    scheduler.remove(first)
+    plan = scheduler.schedule()
+    assert [(item.sequence, item.rows) for item in plan] == [(decoding, 1), (second, 8)] and second.computed == 16
+
+
+def test_a_block_that_two_compute_in_part_is_taken_over_from_who_completes_it():
+    """Rows of it that were computed twice are lost, and no more."""
+    cache = KVCache(400)
+    scheduler = Scheduler(cache, SMALL)
+    late = sequence(1, range(100), client="a")
+    scheduler.add(late)
+    scheduler.schedule()
+    late.advance(5, NO_DRAFT, 0, [])
+    table = cache.open("")
+    cache.reserve(table, 64)
+    cache.commit(table, range(100), 64)
+    (item,) = scheduler.schedule()
+    assert (late.computed, item.rows) == (64, 32)
+    assert (late.computed_tokens, late.cached_tokens) == (5, 59)
+    cache.release(table)
+    check(scheduler)
+
+
+def test_a_client_s_prompts_end_one_after_the_other():
+    """Split evenly, each would have its first token when all have."""
+    scheduler = Scheduler(KVCache(400), cost=USUAL_COST)
+    prompts = [sequence(id_, range(1000 * id_, 1000 * id_ + 400), max_tokens=1) for id_ in range(4)]
+    for seq in prompts:
+        scheduler.add(seq)
+    ends = []
+    while scheduler.busy:
+        ends.append(len(apply(scheduler, scheduler.schedule())))
+    assert ends == [1, 1, 1, 1]
+
+
+def test_two_clients_drafts_and_prompt_take_no_more_time_than_a_prompt_alone():
+    """Who only decodes waits twice as long at most, drafts included; of what is added drafts leave prompts half."""
+    scheduler = Scheduler(KVCache(600), cost=USUAL_COST)
+    text = [*range(600)]
+    drafted, plain = sequence(1, [1] * 50, 600, draft=text, client="a"), sequence(2, [2] * 50, 600, client="b")
+    scheduler.add(drafted), scheduler.add(plain)
+    accept = lambda item: len(item.draft.tokens)  # noqa: E731
+    for _ in range(4):
+        plan = scheduler.schedule()
+        apply(scheduler, plan, accept, text)
+    assert len(plan[0].draft.tokens) > 35
+    scheduler.add(sequence(3, range(2000, 6000), client="c"))
+    for _ in range(5):
+        plan = scheduler.schedule()
+        assert [item.sequence.request.id for item in plan] == [1, 2, 3]
+        assert 2 <= len(plan[0].draft.tokens) < plan[2].rows
+        usual, whole, with_drafts = (
+            USUAL_COST.seconds(sum(rows for _, rows in parts), sum(attended(*part) for part in parts))
+            for parts in (
+                [(item.sequence.computed, 1) for item in plan[:2]],
+                [(item.sequence.computed, item.rows + len(item.draft.tokens)) for item in plan],
+                [(item.sequence.computed, 1 + len(item.draft.tokens)) for item in plan[:2]],
+            )
+        )
+        assert 1.9 * usual < whole <= 2 * usual and with_drafts <= 1.5 * usual
+        apply(scheduler, plan, accept, text)
+
+
+FLAT = PassCost(((1, 1.0), (2, 1.0001)))  # in which rows cost next to nothing
+
+
+def test_rejected_drafts_hold_no_room():
+    """What they had is there for others in the next pass, so that nobody is put back who fits."""
+    scheduler = Scheduler(KVCache(6), cost=FLAT)
+    drafted, other = sequence(1, [1] * 10, 70, draft=range(100, 170)), sequence(2, [2] * 10, 40)
+    scheduler.add(drafted), scheduler.add(other)
+    plan = scheduler.schedule()
+    assert scheduler.cache.available == 0 and len(plan[0].draft.tokens) > 60
+    for _ in range(30):
+        apply(scheduler, plan)
+        plan = scheduler.schedule()
+        assert {item.sequence for item in plan} == {drafted, other}
+        check(scheduler)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_in_a_full_cache_drafts_are_as_long_and_evict_next_to_nothing(right):
+    """They take blocks that nobody uses, and give back what was rejected: that is what the next one takes."""
+    text, most = [*range(5000, 5600)], 0
+    scheduler = Scheduler(KVCache(100), cost=FLAT)
+    scheduler.add(sequence(1, range(100 * BLOCK_SIZE - 1), max_tokens=1))
+    while scheduler.busy:
+        apply(scheduler, scheduler.schedule())
+    scheduler.add(drafted := sequence(2, [1] * 10, 600, draft=text))
+    while drafted.output_tokens < 400:
+        plan = scheduler.schedule()
+        most = max(most, len(plan[0].draft.tokens))
+        apply(scheduler, plan, lambda item: 200 * right, text if right else None)
+        needed = -(-len(drafted.tokens) // BLOCK_SIZE)
+        assert scheduler.cache.cached >= 99 - needed - 128 // BLOCK_SIZE - 1
+    assert most > 60
+
+
+def test_nobody_gives_way_for_nothing():
+    """Warm work and paused sequences keep their blocks as long as all of them together would not make room enough."""
+    scheduler = Scheduler(KVCache(64))
+    running, paused = sequence(1, range(600), max_tokens=300), sequence(2, range(1000, 1060), max_tokens=300)
+    for seq in (running, paused):
+        scheduler.add(seq)
+    for _ in range(4):
+        apply(scheduler, scheduler.schedule())
+    paused.paused = True
+    ahead = warm(3, range(2000, 2064))
+    scheduler.add(ahead)
+    for _ in range(4):
+        apply(scheduler, scheduler.schedule())
+    blocked = sequence(4, range(3000, 3900), client="other")
+    scheduler.add(blocked)
+    for _ in range(20):
+        computed = ahead.computed
+        apply(scheduler, scheduler.schedule())
+        assert paused.table is not None and blocked.table is None
+        assert ahead.computed > computed or not scheduler.warming.sequences
+    scheduler.remove(running)
+    scheduler.schedule()
+    assert blocked.table is not None and paused.table is not None
+    check(scheduler)
+
+
+class CountingCache(KVCache):
+    """Counts how often a prompt is looked for."""
+
+    matches = 0
+
+    def match(self, table, tokens, logits=True):
+        """See `KVCache.match`."""
+        self.matches += 1
+        return super().match(table, tokens, logits)
+
+
+def test_who_finds_no_room_looks_for_its_prompt_once():
+    """It looks again when there is that much room."""
+    cache = CountingCache(16)
+    scheduler = Scheduler(cache)
+    running = sequence(1, range(100), max_tokens=100)
+    scheduler.add(running)
+    while running.remaining > 1:
+        apply(scheduler, scheduler.schedule())
+    blocked = sequence(2, range(1000, 1200))
+    scheduler.add(blocked)
+    cache.matches = 0
+    for _ in range(30):
+        apply(scheduler, scheduler.schedule())
+    assert cache.matches == 1
+    scheduler.remove(running)
+    scheduler.schedule()
+    assert blocked.table is not None
+
+
+def test_who_finds_no_room_starts_as_soon_as_another_has_computed_what_it_lacked():
+    """A shared block takes no room."""
+    scheduler = Scheduler(KVCache(16), SMALL)
+    first, second = sequence(1, range(160), max_tokens=40), sequence(2, [*range(150), 999], max_tokens=4)
+    scheduler.add(first), scheduler.add(second)
+    while second.table is None:
+        plan = scheduler.schedule()
+        assert first.output_tokens == 0, "it waited for the end"
+        apply(scheduler, plan)
+        check(scheduler)
+
+
 DEAR_KEYS = PassCost(((1, 1.0), (32, 2.0), (64, 3.2), (128, 5.6)), per_key=1e-4)
 
 
@@ -175,9 +386,10 @@ def test_a_prompt_takes_no_more_time_than_those_who_decode():
 
 
 def test_behind_a_long_context_chunks_are_smaller():
-    """What the rows attend to counts; a block is computed in any case, so that a prompt goes on."""
+    """What the rows attend to counts; a row is computed in any case, so that a prompt goes on."""
     rows = [first_chunk_behind(Scheduler(KVCache(300), cost=DEAR_KEYS), known) for known in (0, 100, 3000)]
-    assert rows[0] > rows[1] > rows[2] == BLOCK_SIZE
+    assert rows[0] > rows[1] > rows[2] == 2
+    assert first_chunk_behind(Scheduler(KVCache(300), StepBudget(prefill_stretch=1.0), DEAR_KEYS), 200) == 1
 
 
 def test_a_long_context_of_who_decodes_leaves_prompts_more():
@@ -397,7 +609,8 @@ def test_everybody_ends_in_bounded_time(data):
             assert all(item.sequence.remaining == 1 for item in plan[:-1])
             warm_part = [plan.pop()]
             event("a warm part")
-        assert {item.sequence for item in plan} == set(active)
+        assert {*active[:1]} <= {item.sequence for item in plan} <= {*active}
+        assert {seq for seq in active if seq.remaining == 1} <= {item.sequence for item in plan}
         assert bool(plan) == scheduler.busy
         assert not wanting or wanting[0].table is not None, "the oldest was put back"
         admitted += [seq for seq in scheduler.running if seq not in admitted]

@@ -135,7 +135,13 @@ class Simulation:
         scheduler = self.scheduler
         before = [sequence for sequence in scheduler.running if not sequence.paused]
         waiting = scheduler.waiting
+        held = {
+            sequence: min(len(sequence.table.blocks), -(-len(sequence.tokens) // BLOCK_SIZE))  # but for drafts
+            for sequence in [*scheduler.running, *scheduler.warming.sequences]
+            if sequence.table is not None
+        }
         plan = scheduler.schedule()
+        complete = {sequence for sequence, reason in scheduler.warming.ended if reason == "stop"}
         scheduler.warming.ended.clear()
         self.passes += 1
         scheduler.check_integrity()
@@ -144,10 +150,11 @@ class Simulation:
         assert not before or before[0].table is not None, "the one that started first was put back"
         started = [sequence for sequence in waiting if sequence.table is not None]
         self.check_order(started)
+        self.check_room(plan, held, complete, started)
         self.note_starts(started)
         for sequence in put_back:
             self.lives[sequence].served = self.served.copy()
-        self.check(plan, shared_out=not put_back)
+        self.check(plan)
         for item in plan:
             self.compute(item)
         scheduler.check_integrity()
@@ -158,6 +165,18 @@ class Simulation:
             for early in self.scheduler.waiting:
                 if early.request.client == late.request.client and not early.paused:
                     assert (early.turn or 10**9, early.arrival) > (late.turn, late.arrival), "out of its turn"
+
+    def check_room(self, plan, held, complete, started) -> None:
+        """Whoever lost blocks lost them to somebody who starts or grows, or found none to grow itself."""
+        lost = [sequence for sequence in held if sequence.table is None and sequence not in complete]
+        if lost and any(not item.sequence.warm for item in plan):
+            grown = [item.sequence for item in plan if len(item.sequence.table.blocks) > held.get(item.sequence, 0)]
+            if any(not sequence.warm and not sequence.paused for sequence in lost):
+                wanted = sum(-(-len(sequence.tokens) // BLOCK_SIZE) for sequence in {*self.scheduler.running, *lost})
+                assert wanted > self.blocks, "put back though all fit"
+            alone = len(lost) == 1 and len(lost[0].tokens) > held[lost[0]] * BLOCK_SIZE
+            assert started or grown or alone, "somebody gave way for nobody"
+            self.seen["gave way"] += any(sequence.warm or sequence.paused for sequence in lost)
 
     def note_starts(self, started) -> None:
         """Whoever started, or goes on, waited for no more work of others than its client had itself, and a bound."""
@@ -179,7 +198,7 @@ class Simulation:
         """The theorem's bound: twice what all that run can hold, every token of it counted as output."""
         return 2 * OUTPUT_WEIGHT * self.capacity
 
-    def check(self, plan, shared_out: bool) -> None:
+    def check(self, plan) -> None:
         """Budgets and shares of one pass."""
         scheduler, budget = self.scheduler, self.budget
         assert len({item.sequence for item in plan}) == len(plan), "twice in a pass"
@@ -202,11 +221,15 @@ class Simulation:
         assert sum(1 + len(item.draft.tokens) for item in requests if item.samples) <= budget.decode
         rows = sum(item.rows for item in prompts)
         assert rows <= (budget.prefill_beside_decode if decoding else budget.prefill)
-        if rows > BLOCK_SIZE and shared_out:
+        if prompts:
             usual = self.seconds(decoding) if decoding else scheduler.cost.seconds(budget.prefill)
-            assert self.seconds(decoding + prompts) <= usual * budget.prefill_stretch * (1 + 1e-9), "too long a pass"
-        if shared_out:
-            self.check_shares(prompts, [sequence for sequence in active if sequence.remaining > 1])
+            most = usual * budget.prefill_stretch * (1 + 1e-9)
+            assert rows == 1 or self.seconds(requests, drafts=True) <= most, "too long a pass"
+            if any(item.draft.tokens for item in decoding):
+                with_drafts = self.seconds(decoding, drafts=True)
+                assert with_drafts <= usual * (1 + budget.prefill_stretch) / 2 * (1 + 1e-9), "drafts leave too little"
+                self.seen["drafts beside prompts"] += 1
+        self.check_shares(prompts, [sequence for sequence in active if sequence.remaining > 1])
         if warm:
             assert len(warm) == 1 and plan[-1] is warm[0] and not prompts
             if requests:
@@ -221,12 +244,24 @@ class Simulation:
         self.seen["chunks beside decoding"] += bool(prompts and decoding)
 
     def check_shares(self, prompts, wanting) -> None:
-        """Who has fewer rows than it wants has no fewer, but for one, than any other client."""
+        """No block is computed twice; who has fewer rows than it wants has no fewer, but for one, than another."""
+        alike: dict[object, list[Sequence]] = {}
+        for sequence in wanting:
+            begun = (sequence.computed // BLOCK_SIZE + 1) * BLOCK_SIZE
+            if begun < len(sequence.tokens):
+                alike.setdefault((sequence.request.salt, *sequence.tokens[:begun]), []).append(sequence)
+        planned = {item.sequence for item in prompts}
+        waiting: set[Sequence] = set()
+        for sequences in alike.values():
+            assert sum(sequence in planned for sequence in sequences) <= 1, "a block is computed twice"
+            if len(sequences) > 1:
+                waiting |= {*sequences} - planned
+        self.seen["waits for a block"] += bool(waiting)
         rows, wanted = Counter(), Counter()
         for item in prompts:
             rows[item.sequence.request.client] += item.rows
         for sequence in wanting:
-            wanted[sequence.request.client] += sequence.remaining
+            wanted[sequence.request.client] += sequence.remaining if sequence not in waiting else 0
         short = [client for client in wanted if rows[client] < wanted[client]]
         if short:
             assert max(rows.values()) - min(rows[client] for client in short) <= 1, "an uneven split"
@@ -299,7 +334,8 @@ def simulate(seeds: range, requests: int) -> Counter[str]:
         seen += its
     for what in (
         "ended", "put back", "paused", "cancelled, running", "cancelled, waiting", "warm alone", "warm beside",
-        "chunks beside decoding", "prompts of clients at once",
+        "chunks beside decoding", "prompts of clients at once", "drafts beside prompts", "waits for a block",
+        "gave way",
     ):  # fmt: skip
         assert seen[what] > 10, f"hardly ever: {what}"
     return seen
