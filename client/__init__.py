@@ -23,6 +23,7 @@ from .errors import (
     ConnectionLost,
     DocumentClosed,
     EngineUnavailable,
+    InvalidArgument,
     InvalidRange,
     OutOfSync,
     PromptTooLong,
@@ -32,6 +33,7 @@ from .errors import (
     TooManyRequests,
     Unauthorized,
     WarmlineError,
+    WrongType,
 )
 from .handshake import connect
 from .operations import Delete, EditOperation, Insert, Keep, Void
@@ -64,6 +66,7 @@ __all__ = [
     "ErrorCode",
     "HopTiming",
     "Insert",
+    "InvalidArgument",
     "InvalidRange",
     "Keep",
     "Logprob",
@@ -83,6 +86,7 @@ __all__ = [
     "Unauthorized",
     "Void",
     "WarmlineError",
+    "WrongType",
     "connect",
     "measure_hops",
 ]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from warmline.realtime import Applied, RangeTracker, TextEdit, Warm, apply_edits, replace_lone_surrogates
 
-from .errors import Conflict, DocumentClosed
+from .arguments import check_text, whole_number
+from .errors import Conflict, DocumentClosed, InvalidArgument, WrongType
 from .mirror import DocumentMirror
 from .results import CompletionResult, EditResult
 from .streams import Completion, EditStream
@@ -50,11 +51,14 @@ class Document:
 
         Raises:
             InvalidRange: the range is not within the text.
+            WrongType: ``start`` or ``end`` is no whole number, or ``text`` no string.
             RequestError: the text would be larger than the server takes; nothing was changed.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
         mirror = self.usable_mirror()
+        start, end = whole_number("start", start), whole_number("end", end)
+        check_text("text", text)
         mirror.check_range(start, end)
         text = replace_lone_surrogates(text)
         whole = mirror.replaced(start, end, text)
@@ -68,10 +72,12 @@ class Document:
 
         Raises:
             InvalidRange: the position or range is not within the text.
+            WrongType: ``position`` or ``end`` is no whole number.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
         mirror = self.usable_mirror()
+        position, end = whole_number("position", position), None if end is None else whole_number("end", end)
         mirror.check_range(position, position if end is None else end)
         offset = mirror.offset(position)
         await self._session.send_change(
@@ -91,25 +97,37 @@ class Document:
 
         Raises:
             Conflict: a person's change and what is to be applied exclude each other. Of an `EditStream`, the
-                operations that stand were applied; otherwise nothing was changed.
+                operations before that were applied; of anything else, nothing was.
+            InvalidArgument: it is of another document.
+            WrongType: it is none of these.
             RequestError: the text would be larger than the server takes; nothing was changed.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
         mirror = self.usable_mirror()
+        if not isinstance(what, Completion | EditStream | CompletionResult | EditResult):
+            raise WrongType(f"a {type(what).__name__} can't be applied: pass a completion, an edit, or its result")
         if what.document is not self:
-            raise ValueError(f"the result belongs to {what.document.uri}, not to {self.uri}")
+            raise InvalidArgument(f"the result belongs to {what.document.uri}, not to {self.uri}")
         if isinstance(what, Completion | CompletionResult):
             await self._insert(what, mirror)
             return
         tracker = what.range
         count = what.ready if isinstance(what, EditStream) else len(what.operations)
         if isinstance(what, EditResult) and count > tracker.standing:
-            raise _conflict(self.uri, tracker)
+            raise Conflict(
+                f"a change of {self.uri} excludes operation {tracker.standing + 1} of the edit's {count}, "
+                "so none was applied; ask again for the current text",
+                tracker.standing,
+            )
         if count > tracker.applied:
             await self._operate(mirror, tracker, count, check=isinstance(what, EditResult) or what.ended)
         if isinstance(what, EditStream) and tracker.conflict:
-            raise _conflict(self.uri, tracker)
+            raise Conflict(
+                f"a change of {self.uri} excludes the rest of the edit: {_applied(tracker.applied)}, "
+                "and the rest was given up; ask again for the current text",
+                tracker.applied,
+            )
 
     async def _operate(self, mirror: DocumentMirror, tracker: RangeTracker, count: int, check: bool) -> None:
         edits = tracker.edits(count)
@@ -148,9 +166,11 @@ class Document:
         return self._mirror
 
 
-def _conflict(uri: str, tracker: RangeTracker) -> Conflict:
-    return Conflict(
-        f"a change of {uri} excludes the rest of the edit: {tracker.standing} of its {tracker.known} operations "
-        "stand; ask again for the current text",
-        tracker.standing,
-    )
+def _applied(operations: int) -> str:
+    match operations:
+        case 0:
+            return "nothing of it was applied"
+        case 1:
+            return "the one operation before it was applied"
+        case _:
+            return f"the {operations} operations before it were applied"

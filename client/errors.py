@@ -51,7 +51,15 @@ class DocumentClosed(WarmlineError):
     """The document was closed by this program."""
 
 
-class InvalidRange(WarmlineError, ValueError):
+class InvalidArgument(WarmlineError, ValueError):
+    """A value that can't be meant, such as a URL that is none or a parameter out of its range; nothing was sent."""
+
+
+class WrongType(WarmlineError, TypeError):
+    """A value of another type than the one that is taken, or a parameter that there is not; nothing was sent."""
+
+
+class InvalidRange(InvalidArgument):
     """A position or a range that is not within a document's text; nothing was sent.
 
     Attributes:

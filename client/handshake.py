@@ -23,7 +23,8 @@ from warmline.realtime import (
 )
 from warmline.realtime import ProtocolError as BadFrame
 
-from .errors import ConnectionFailed, Unauthorized, WarmlineError, request_error
+from .arguments import check_text
+from .errors import ConnectionFailed, InvalidArgument, Unauthorized, WarmlineError, request_error
 from .session import Session
 from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
 
@@ -47,7 +48,9 @@ class connect:
             which host and knows their kinds.
 
     Raises:
-        ValueError: the URL, the subprotocol or the transport is none, or ``picows`` is asked for and not installed.
+        InvalidArgument: the URL, the subprotocol or the transport is none, or ``picows`` is asked for and
+            not installed.
+        WrongType: the URL, the token or the client is no string.
         ConnectionFailed: there is no Warmline server, or it doesn't take new sessions.
         Unauthorized: the token is missing or wrong.
 
@@ -64,21 +67,23 @@ class connect:
         ping_interval: float | None = 20.0,
         transport: TransportName = "auto",
     ) -> None:
+        for name, value in (("url", url), ("token", "" if token is None else token), ("client", client)):
+            check_text(name, value)
         if transport not in _TRANSPORTS:
-            raise ValueError(f"transport {transport!r} is none of {', '.join(_TRANSPORTS)}")
+            raise InvalidArgument(f"transport {transport!r} is none of {', '.join(_TRANSPORTS)}")
         if transport == "picows" and not _has_picows():
-            raise ValueError(
+            raise InvalidArgument(
                 "picows is not installed (the extra `fast` has it); pip install picows, or leave transport= out"
             )
         if subprotocol not in SUBPROTOCOLS:
-            raise ValueError(f"subprotocol {subprotocol!r} is none of {', '.join(SUBPROTOCOLS)}")
+            raise InvalidArgument(f"subprotocol {subprotocol!r} is none of {', '.join(SUBPROTOCOLS)}")
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise ValueError("a token consists of printable ASCII characters")
-        parts = urlsplit(url)
-        if parts.scheme not in ("ws", "wss") or not parts.hostname:
-            raise ValueError(f"{url!r} is no WebSocket URL; it looks like ws://127.0.0.1:8765")
+            raise InvalidArgument("a token consists of printable ASCII characters")
+        host = _host(url)
+        if host is None:
+            raise InvalidArgument(f"{url!r} is no WebSocket URL; it looks like ws://127.0.0.1:8765")
         self._url = url
-        self._proxy = not _is_loopback(parts.hostname) and _has_proxy(parts.hostname)
+        self._proxy = not _is_loopback(host) and _has_proxy(host)
         self._fast = not self._proxy and transport != "websockets" and _has_picows()
         self._token = token
         self._subprotocol = subprotocol
@@ -145,7 +150,7 @@ class connect:
             reason = "nothing listens there" if "Connect call failed" in str(error) else str(error)
             raise ConnectionFailed(
                 f"can't connect to {self._url}: {reason}. "
-                "Start the service with `warmline serve`, or name another URL"
+                "Start the service (`make serve` in a clone of Warmline, or `warmline serve`), or name another URL"
             ) from None
 
     async def _greet(self, transport: Transport) -> Session:
@@ -179,6 +184,15 @@ class connect:
         if status == 503:
             return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}")
         return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}")
+
+
+def _host(url: str) -> str | None:
+    """The host that a WebSocket URL names; None if it is no such URL."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname if parts.scheme in ("ws", "wss") and parts.port != 0 else None
+    except ValueError:  # brackets that don't close, or a port that is none
+        return None
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from warmline.realtime import PlaceTracker, TokenLogprob, replace_lone_surrogates
 
+from .arguments import check_text, whole_number
+from .errors import InvalidArgument
 from .operations import EditOperation, Void
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .state import EditState, RequestState, SessionState, TextState
@@ -54,7 +56,10 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
         raise StopAsyncIteration
 
     def cancel(self) -> None:
-        """End the request now: iteration stops at once. Does nothing when the request has ended."""
+        """End the request now: iteration stops at once. Does nothing when the request has ended.
+
+        The server is told at once and nothing is waited for, so there is nothing to await; so it is of `interrupt`.
+        """
         self._session.cancel(self._state)
 
     def interrupt(self) -> None:
@@ -244,16 +249,19 @@ class EditStream(RequestStream[EditOperation | Void, EditResult, EditState]):
         instead. A second steer waits for the first.
 
         Raises:
-            ValueError: there are not that many operations, or more are in the document already.
+            InvalidArgument: there are not that many operations, or more are in the document already.
+            WrongType: ``instruction`` is no string, or ``operations`` no whole number.
             RequestError: the edit has ended (``unknown_request``), or has no room for more instructions; it then goes
                 on as it was.
             ConnectionLost: there is nobody to tell.
 
         """
         state = self._state
+        check_text("instruction", instruction)
+        operations = None if operations is None else whole_number("operations", operations)
         async with self._steering:
             if operations is not None and not state.tracker.applied <= operations <= state.tracker.known:
-                raise ValueError(
+                raise InvalidArgument(
                     f"{operations} operations can't stay: {state.tracker.known} came, "
                     f"and {state.tracker.applied} of them are in the document"
                 )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from . import protocol
+from .called import called
 from .cli_measure import bench_app, eval_app
 from .cli_options import (
     Adapter,
@@ -32,7 +33,6 @@ from .cli_options import (
     Threads,
     WrongUsage,
     bounds,
-    parse_top_p,
 )
 
 if TYPE_CHECKING:
@@ -158,11 +158,11 @@ def serve(
         check_address(config)
         with explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory, draft_model)
-            _say(f"loading {options.model}")
+            _say(f"loading {options.model}, then measuring what it costs on this machine")
             configure_logging()
             run_server(config, options, say_ready)
     except ConfigError as error:
-        raise WrongUsage(str(error)) from None
+        raise WrongUsage(str(error), f"{called()} serve") from None
     except (EngineError, ServerError, ValueError) as error:
         raise CommandFailed(str(error)) from None
     _say("stopped")
@@ -178,9 +178,8 @@ Temperature = Annotated[
 TopP = Annotated[
     float,
     typer.Option(
-        parser=parse_top_p,
-        metavar="FLOAT",
-        help="Sample from the likeliest tokens of this total probability, above 0 and at most 1.",
+        **bounds(protocol.TopP),
+        help="Sample from the likeliest tokens of this total probability; 1 is off, 0 takes the likeliest.",
     ),
 ]
 TopK = Annotated[
@@ -214,10 +213,13 @@ def complete(
     replay: Replay = None,
     timing: Annotated[
         bool | None,
-        typer.Option("--timing/--no-timing", help="Say on stderr where the time went. [default: on a terminal]"),
+        typer.Option(
+            "--timing/--no-timing",
+            help="Say on stderr where the time went, hop by hop, or nothing. [default: a summary on a terminal]",
+        ),
     ] = None,
 ) -> None:
-    """Print the text that belongs at a place in a file, and on a terminal where the time went."""
+    """Print the text that belongs at a place in a file, and on a terminal what it cost."""
     from . import request_commands as requests
 
     path, line, column = _parsed(requests.parse_place, place, "FILE:LINE:COL")
@@ -229,7 +231,9 @@ def complete(
 def edit(
     file: Annotated[Path, typer.Argument(help="The file to edit.")],
     instruction: Annotated[str, typer.Argument(help="What to do, in words.")],
-    lines: Annotated[str, typer.Option(metavar="A:B", help="The lines that may change, counted from 1.")],
+    lines: Annotated[
+        str, typer.Option(metavar="A:B", help="The lines that may change, counted from 1, both included; A is one.")
+    ],
     write: Annotated[bool, typer.Option("--write", help="Write the file if the edit ended by itself.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = None,
@@ -242,9 +246,15 @@ def edit(
     stop: Stop = None,
     speculation: Speculation = SpeculationName.AUTO,
     replay: Replay = None,
-    timing: Annotated[bool, typer.Option(help="Say on stderr where the time went.")] = True,
+    timing: Annotated[
+        bool | None,
+        typer.Option(
+            "--timing/--no-timing",
+            help="Say on stderr where the time went, hop by hop, or nothing of it. [default: a summary]",
+        ),
+    ] = None,
 ) -> None:
-    """Edit lines of a file. Shows a diff that grows, then where the time went; into a pipe, a unified diff."""
+    """Edit lines of a file. Shows a diff that grows, then what it cost; into a pipe, a unified diff for git apply."""
     from . import request_commands as requests
 
     if not instruction.strip():
@@ -298,10 +308,12 @@ def _run(request: Coroutine[Any, Any, None], file: Path) -> None:
     """Carry out a request. Ctrl-C cancels it; a file is written after its last wait only, or not at all."""
     from warmline.client import WarmlineError
 
+    from .interrupts import work_begins
     from .request_commands import EditCut
     from .source_file import FileError
 
     try:
+        work_begins()
         asyncio.run(request)
     except (WarmlineError, FileError, EditCut, ValueError) as error:
         raise CommandFailed(str(error)) from None
@@ -363,13 +375,13 @@ def _say(text: str) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code."""
     try:
-        status = app(args=arguments or ["--help"], prog_name="warmline", standalone_mode=False)
+        status = app(args=arguments or ["--help"], prog_name=called(), standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except WrongUsage as error:
-        return _wrong_usage(str(error))
+        return _wrong_usage(str(error), error.command)
     except CommandFailed as error:
         _say(f"warmline: {error}")
         return 1
@@ -380,9 +392,11 @@ def run(arguments: list[str]) -> int:
         explain = getattr(error, "format_message", None)  # what the option parser raises
         if explain is None:
             raise
-        return _wrong_usage(" ".join(explain().split()))
+        context = getattr(error, "ctx", None)
+        command = called() if context is None else context.command_path
+        return _wrong_usage(" ".join(explain().split()), command)
 
 
-def _wrong_usage(message: str) -> int:
-    _say(f"warmline: {message} (see warmline --help)")
+def _wrong_usage(message: str, command: str) -> int:
+    _say(f"warmline: {message} (see {command} --help)")
     return 2

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Final, get_args
 
 import typer
 
-from . import protocol
-
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -19,7 +17,15 @@ class CommandFailed(Exception):
 
 
 class WrongUsage(CommandFailed):
-    """A command was asked for something that can't be meant; the message is one line that says what and why."""
+    """A command was asked for something that can't be meant; the message is one line that says what and why.
+
+    Attributes:
+        command: the command, whose ``--help`` says what can be.
+    """
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message)
+        self.command = command
 
 
 class BackendName(StrEnum):
@@ -37,18 +43,6 @@ def parse_size(text: str) -> int:
     if size < 1:
         raise typer.BadParameter(f"{text!r} is no size; write one like 512MiB or 2GiB")
     return size
-
-
-def parse_top_p(text: str) -> float:
-    """A probability above 0 and up to 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    limits = get_args(protocol.TopP)[1]
-    if not limits.gt < value <= limits.le:
-        raise typer.BadParameter(f"{text!r} is not above {limits.gt} and at most {limits.le}")
-    return value
 
 
 Model = Annotated[

@@ -19,6 +19,9 @@ from warmline.engine import (
     this_machine,
 )
 
+from .called import called
+from .source_file import counted
+
 
 def engine_options(
     model: str | None,
@@ -34,10 +37,17 @@ def engine_options(
 
     Raises:
         ModelError: there is no such model or adapter, or it can't be fetched.
-        EngineError: the machine has less memory than the engine is to take.
+        EngineError: the machine has less memory or fewer cores than the engine is to take.
 
     """
-    memory = this_machine().memory
+    machine = this_machine()
+    if threads is not None and threads > machine.cores:
+        # Threads without a core of their own wait for each other in every product: each pass takes seconds.
+        raise EngineError(
+            f"--threads {threads} is more than the {counted(machine.cores, 'core')} that this process may use; "
+            "leave it out to use all of them"
+        )
+    memory = machine.memory
     if 0 < memory < kv_memory:
         raise EngineError(
             f"--kv-memory {kv_memory / 2**30:,.1f} GiB is more than all the memory of this machine "
@@ -93,5 +103,5 @@ def explained(model: str | None) -> Iterator[None]:
         if known is None or not known.path.is_file() or known.is_intact():
             raise
         raise EngineError(
-            f"{error}. The file is not the one that was fetched; replace it with: warmline model fetch {known.name}"
+            f"{error}. The file is not the one that was fetched; replace it with: {called()} model fetch {known.name}"
         ) from None

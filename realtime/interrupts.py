@@ -1,10 +1,40 @@
-"""Ctrl-C while libraries are loaded that lose it."""
+"""Ctrl-C while a command is only being imported, and while libraries are loaded that lose it."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 from collections.abc import Iterator
+from typing import NoReturn
+
+
+class Stopped(SystemExit):
+    """A signal came before the command had begun its work; the exit code is its own."""
+
+
+def stop_by(status: int, *signums: signal.Signals) -> None:
+    """Let these signals raise `Stopped` with an exit code, until somebody else listens to them.
+
+    Not KeyboardInterrupt: if one has passed through an exec(), as in making a dataclass, Python ends as killed by
+    SIGINT, whatever exit code it is given.
+    """
+    stop = _Stop(status)
+    for signum in signums:
+        signal.signal(signum, stop)
+
+
+def work_begins() -> None:
+    """Let Ctrl-C be a KeyboardInterrupt from here on, as asyncio expects it, unless somebody else listens to it."""
+    if isinstance(signal.getsignal(signal.SIGINT), _Stop):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Stop:
+    def __init__(self, status: int) -> None:
+        self._status = status
+
+    def __call__(self, signum: int, frame: object) -> NoReturn:
+        raise Stopped(self._status)
 
 
 @contextlib.contextmanager

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import NoReturn
 
-
-class _Stopped(SystemExit):
-    """A signal came while `serve` was starting."""
+from .interrupts import Stopped, stop_by
 
 
 def main() -> None:
     """Run `warmline` with the arguments of the process."""
-    if sys.argv[1:2] == ["serve"]:
-        # Until the server listens to these signals itself. Not by KeyboardInterrupt: if one has passed through an
-        # exec(), as in making a dataclass, Python ends as killed by SIGINT, whatever exit code it is given.
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signum, _stop)
+    command = next(iter(sys.argv[1:]), "")
+    if command == "serve":
+        stop_by(0, signal.SIGINT, signal.SIGTERM)  # until the server listens to these signals itself
+    elif command in ("edit", "complete"):
+        stop_by(130, signal.SIGINT)  # until the request is made
     try:
         from .cli import run
 
@@ -33,14 +30,10 @@ def main() -> None:
         status = 1
     except KeyboardInterrupt:
         status = 130
-    except _Stopped:
-        print("stopped", file=sys.stderr)
+    except Stopped:
+        print("stopped" if command == "serve" else "warmline: cancelled; no file was touched", file=sys.stderr)
         raise
     sys.exit(status)
-
-
-def _stop(signum: int, frame: object) -> NoReturn:
-    raise _Stopped(0)
 
 
 if __name__ == "__main__":

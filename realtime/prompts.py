@@ -375,8 +375,9 @@ class PromptBuilder:
         left = end - start if remaining is None else len(remaining)
         prompt_tokens = (end - start + len(instruction) + len(accepted)) // MAX_CHARS_PER_TOKEN
         answer_tokens = min(max_tokens, left // MAX_CHARS_PER_TOKEN + _ROOM_TO_GROW)
+        advice = _how_to_fit(document.text[start:end], instruction + accepted)
         if prompt_tokens + answer_tokens > self._max_tokens:
-            raise self._too_long(prompt_tokens + answer_tokens, "more than ")
+            raise self._too_long(prompt_tokens + answer_tokens, advice, "more than ")
         self._check_replay(replay)
         accepted, replayed = lf(accepted), None if replay is None else lf(replay)
         frame = EditFrame(document, self._tokenizer, start, end, (instruction, accepted + (replayed or "")))
@@ -406,7 +407,7 @@ class PromptBuilder:
             needed = len(self._head) + len(code) + len(asked) + len(reply)
             needed += min(max_tokens, len(draft) + _ROOM_TO_GROW)
             if needed > self._max_tokens:
-                raise self._too_long(needed)
+                raise self._too_long(needed, advice)
             shown = frame.surroundings(self._max_tokens - max(needed, self._expected(code)))
             return PromptPlan(
                 prompt=[*self._head, *shown, *code, *asked, *reply],
@@ -434,15 +435,16 @@ class PromptBuilder:
             Refused: PROMPT_TOO_LONG, so much text can't fit.
 
         """
+        advice = _how_to_fit(document.text[start:end], "")
         if (tokens := 2 * (end - start) // MAX_CHARS_PER_TOKEN) > self._max_tokens:
-            raise self._too_long(tokens, "more than ")
+            raise self._too_long(tokens, advice, "more than ")
         frame = EditFrame(document, self._tokenizer, start, end, ())
         newline = document.newline
 
         def plan() -> PromptPlan:
             code = frame.code(self._seam)
             if (expected := self._expected(code)) > self._max_tokens:
-                raise self._too_long(expected)
+                raise self._too_long(expected, advice)
             shown = frame.surroundings(self._max_tokens - expected)
             return PromptPlan([*self._head, *shown, *code], (), newline)
 
@@ -459,11 +461,18 @@ class PromptBuilder:
 
     def _check_replay(self, replay: str | None) -> None:
         if replay is not None and (tokens := len(replay) // MAX_CHARS_PER_TOKEN) > self._max_tokens:
-            raise self._too_long(tokens, "more than ")
+            raise self._too_long(tokens, "shorten what is replayed", "more than ")
 
-    def _too_long(self, needed: int, more: str = "") -> Refused:
+    def _too_long(self, needed: int, advice: str, more: str = "") -> Refused:
         return Refused(
             ErrorCode.PROMPT_TOO_LONG,
             f"the request needs {more}{needed} tokens for its prompt and its answer, and {self._max_tokens} are "
-            "available; name a smaller range",
+            f"available; {advice}",
         )
+
+
+def _how_to_fit(region: str, added: str) -> str:
+    """What to do about an edit that is too long: of a range, with an instruction and what is accepted."""
+    if len(added) > len(region):
+        return "shorten the instruction, or what is accepted"
+    return "name a smaller range" if "\n" in region.rstrip("\r\n") else "break up the line, or name a part of it"

@@ -81,16 +81,21 @@ def print_diff(console: Console, diff: LineDiff) -> None:
 
 
 def print_summary(console: Console, result: Result, clock: ClockSample | None = None) -> None:
-    """Print what a request cost and where its time went, a line for each hop, however narrow the console.
+    """Print what a request cost, in a few sentences.
 
     ``clock`` is the reading of the server's clock by which the network's two ways were told apart.
     """
+    for sentence in _sentences(result, clock):
+        console.print(sentence, highlight=False, soft_wrap=True)
+
+
+def print_hops(console: Console, result: Result) -> None:
+    """Print where a request's time went, a line for each hop, however narrow the console."""
     timing = result.timing
     hops = {name: f"{microseconds:,} us" for name, microseconds in timing.hops.items()}
     hops["end to end"] = f"{timing.end_to_end:,} us"
     names, numbers = max(map(len, hops)), max(map(len, hops.values()))
     room = min(console.width - names - numbers - 3, _BAR) if console.is_terminal else 0
-    console.print()
     for name, number in hops.items():
         share = timing.hops.get(name, 0) / max(timing.end_to_end, 1)
         line = Text(f"{name:{names}} {number:>{numbers}}", no_wrap=True, overflow="ignore")
@@ -98,8 +103,6 @@ def print_summary(console: Console, result: Result, clock: ClockSample | None = 
             line.append(f" {bar}", "cyan")
         console.print(line, soft_wrap=True)
     console.print()
-    for sentence in _sentences(result, clock):
-        console.print(sentence, highlight=False, soft_wrap=True)
 
 
 def _sentences(result: Result, clock: ClockSample | None) -> Iterator[str]:
@@ -124,6 +127,6 @@ def _sentences(result: Result, clock: ClockSample | None) -> Iterator[str]:
     )
     if clock is not None:
         yield (
-            f"network {timing.net_up + timing.net_down:,} us, told apart by the server's clock, "
+            f"network {timing.net_up + timing.net_down:,} us there and back, told apart by the server's clock, "
             f"which is {clock.offset:+,.0f} us from this one's (to {clock.delay / 2:,.0f} us)"
         )

@@ -101,11 +101,10 @@ async def edit(
         clock = session.clock
     unchanged = result.text == source.text[start:end]
     terminal = sys.stdout.isatty()
-    if not terminal:
-        _write_diff(source, (start, end), result.text)
+    hint = "" if terminal else _write_diff(source, (start, end), result.text)
     _say_cost(result, clock, timing)
-    if unchanged and not terminal:
-        _say("nothing changes, so the diff is empty (git apply --allow-empty takes it)")
+    if hint:
+        _say(hint)
     if result.reason != "stop":
         not_written = f", and {path} was not written" if write else ""
         raise EditCut(f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}")
@@ -114,18 +113,18 @@ async def edit(
         _say(f"{path} was written")
 
 
-def _write_diff(source: SourceFile, span: tuple[int, int], new: str) -> None:
+def _write_diff(source: SourceFile, span: tuple[int, int], new: str) -> str:
+    """Print a diff; what `git apply` needs to take it, if more than that."""
     place = diff_place(source.path)
     mark = "" if source.encoding != "utf-8" else source.mark.decode()
     diff = unified_diff(place.name, source.text, span, new, mark)
     sys.stdout.write(diff)
     sys.stdout.flush()
     if not diff:
-        return
+        return "nothing changes, so the diff is empty (git apply --allow-empty takes it)"
     if source.encoding != "utf-8":
-        _say(f"{source.path} is in {source.encoding.upper()}, which git apply can't change; --write can")
-    elif not place.here:
-        _say(f"this diff is for another folder; apply it with: git -C {shlex.quote(str(place.root))} apply")
+        return f"{source.path} is in {source.encoding.upper()}, which git apply can't change; --write can"
+    return "" if place.here else f"to apply this diff from here: git -C {shlex.quote(str(place.root))} apply"
 
 
 def _say_cost(result: Result, clock: ClockSample | None, timing: bool | None) -> None:

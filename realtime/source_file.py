@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -70,7 +71,10 @@ class SourceFile:
         try:
             text = raw[len(mark) :].decode(encoding)
         except UnicodeDecodeError as error:
-            raise FileError(f"{path} is not a text file in UTF-8 (byte {len(mark) + error.start})") from None
+            convert = ""
+            if not mark and b"\0" not in raw:
+                convert = f"; if it is text, convert it: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > new"
+            raise FileError(f"{path} is not a text file in UTF-8 (byte {len(mark) + error.start}){convert}") from None
         if "\0" in text:
             raise FileError(f"{path} is a binary file")
         return cls(path, raw, mark, encoding, text)

@@ -72,7 +72,8 @@ def print_report(report: dict[str, Any]) -> None:
     console.print(
         f"{service['server']} with {service['model']}; {machine['processor']}, {machine['cores']} cores, "
         f"python {machine['python']}\n"
-        f"The cache shares full blocks of {report['block_size']} tokens: the tail is what is left to compute."
+        f"The cache shares full blocks of {report['block_size']} tokens: the tail is what is left to compute. "
+        "TTFT is made of the passes over the tail and of what is beyond them. Heard are requests that brought text."
     )
     print_table(console, _requests(report), names=3)
     print_table(console, _cancels(report), names=2)

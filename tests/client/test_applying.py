@@ -100,10 +100,12 @@ async def test_what_a_person_and_the_model_both_changed_is_a_conflict(scripted) 
         edit = session.edit(document, (0, 8), "change it")
         await document.change(5, 6, "W")
         result = await edit.result()
-        with pytest.raises(Conflict, match="2 of its 4 operations stand; ask again") as caught:
+        with pytest.raises(
+            Conflict, match="excludes operation 3 of the edit's 4, so none was applied; ask again"
+        ) as caught:
             await document.apply(result)
         assert (document.text, caught.value.operations) == ("one tWo!", 2)
-        with pytest.raises(Conflict):
+        with pytest.raises(Conflict, match="the 2 operations before it were applied, and the rest was given up"):
             await document.apply(edit)
         assert document.text == "new one tWo!"
         await session.ping()

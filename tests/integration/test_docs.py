@@ -1,4 +1,4 @@
-"""What the README and the protocol page show is what happens."""
+"""What the README and the pages of the protocol, the SDK and the HTTP API show is what happens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from websockets.asyncio.client import connect
 
 ROOT = Path(__file__).parent.parent.parent
@@ -72,3 +73,17 @@ def test_the_sdk_example_of_the_readme_runs(server):
     )
     assert result.returncode == 0, result.stderr
     assert "Receipt(" in result.stdout
+
+
+@pytest.mark.parametrize("example", blocks("docs/sdk.md", "python"), ids=["typing", "edit", "conversation"])
+def test_the_examples_of_the_sdk_page_run(server, example):
+    """Pasted as they stand (on another port), whatever the model says."""
+    assert "ws://127.0.0.1:8765" in example
+    result = subprocess.run(
+        [sys.executable, "-c", example.replace("ws://127.0.0.1:8765", server.url)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout

@@ -79,9 +79,11 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ("complete app.py:1:1 --temperature -1", "--temperature"),
         ("complete app.py:0:1", "'app.py:0:1' has a 0: lines and columns count from 1"),
         ("complete app.py:1:0", "'app.py:1:0' has a 0: lines and columns count from 1"),
-        ("complete app.py:1:1 --top-p 0", "'--top-p': '0' is not above 0 and at most 1"),
-        ("complete app.py:1:1 --top-p 1.1", "'--top-p': '1.1' is not above 0"),
-        ("edit app.py x --lines 1 --top-p nan", "'--top-p': 'nan' is not above 0"),
+        ("complete app.py:1:1 --top-p -0.1", "'--top-p'"),
+        ("complete app.py:1:1 --top-p 1.1", "'--top-p'"),
+        ("edit app.py x --lines 1 --top-p nan", "'--top-p'"),
+        ("edit app.py x --lines 1 --min-p nan", "'--min-p'"),
+        ("complete app.py:1:1 --temperature nan", "'--temperature'"),
         ("edit app.py x --lines 8:7", "--lines: '8:7' is reversed; the first comes first, as in 7:8"),
         ("edit app.py x --lines 0:7", "--lines: '0:7' has a 0"),
         ("serve --port 4999 --http-port 4999", "--port and --http-port are both 4999"),
@@ -95,7 +97,9 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     """What was wrong, and where to read how it is right."""
     assert run(arguments.split()) == 2
     line = one_line(capsys)
-    assert message.casefold() in line.casefold() and line.endswith("(see warmline --help)\n")
+    command = arguments.split()[0]
+    named = "warmline" if command == "bogus" else f"warmline {command}"
+    assert message.casefold() in line.casefold() and line.endswith(f"(see {named} --help)\n")
 
 
 @pytest.mark.parametrize("instruction", ["", " \n"])
@@ -119,7 +123,7 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         ("edit {file} x --lines 2:9", "has lines 1 to 3; there is no line 9 (invalid_range)"),
         ("complete {file}:99:1", "has lines 1 to 3; there is no line 99 (invalid_range)"),
         ("complete {file}:1:9", "has 3 characters; the column can be 1 to 4, not 9"),
-        ("complete {file}:1:1", "nothing listens there. Start the service with `warmline serve`"),
+        ("complete {file}:1:1", "nothing listens there. Start the service (`make serve` in a clone"),
         ("complete {file}:1:1 --url http://x", "is no WebSocket URL"),
         ("complete {file}:1:1 --replay missing.txt", "can't read missing.txt"),
         ("model fetch bogus", "no model named bogus: known are smollm2-135m"),
@@ -127,6 +131,8 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         ("serve --adapter missing.safetensors --model {file} --port 0", "no adapter at missing.safetensors"),
         ("bench engine --json missing/figures.json", "there is no folder"),
         ("serve --kv-memory 900TiB --model {file} --port 0", "--kv-memory 921,600.0 GiB is more than all the memory"),
+        ("serve --threads 1024 --model {file} --port 0", "--threads 1024 is more than the "),
+        ("bench engine --threads 1024 --model {file}", "that this process may use; leave it out to use all of them"),
         ("bench engine --kv-memory 900TiB --model {file}", "--kv-memory 921,600.0 GiB is more than all the memory"),
     ],
 )
@@ -206,6 +212,39 @@ main()
     assert (result.returncode, result.stderr) == (130, "")
 
 
+@pytest.mark.parametrize("module", ["typer", "warmline.realtime.cli_measure"])
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["edit", "{}", "--lines", "1", "do it"], 130, "warmline: cancelled; no file was touched\n"),
+        (["complete", "{}:1:1"], 130, "warmline: cancelled; no file was touched\n"),
+        (["serve", "--port", "0", "--model", "{}"], 0, "stopped\n"),
+    ],
+)
+def test_ctrl_c_while_a_command_is_imported(
+    file: Path, module: str, arguments: list[str], status: int, said: str
+) -> None:
+    """Whatever is being imported when it comes: one line and the command's own exit code."""
+    code = """
+import signal, sys
+from warmline.realtime.main import main
+
+class Pressed:
+    def find_spec(self, name, *rest):
+        if name == module:
+            signal.raise_signal(signal.SIGINT)
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Pressed())
+main()
+"""
+    asked = [argument.format(file) for argument in arguments]
+    result = subprocess.run(
+        [sys.executable, "-c", code, module, *asked], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (result.returncode, result.stderr) == (status, said)
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_is_stopped_while_it_starts_is_done(tmp_path: Path, signum: signal.Signals) -> None:
     """Exit code 0 and a line that says so, as when it is stopped later."""
@@ -214,10 +253,27 @@ def test_a_server_that_is_stopped_while_it_starts_is_done(tmp_path: Path, signum
     command = [sys.executable, "-m", "warmline.realtime.main", "serve", "--port", "0", "--model", str(endless)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == f"loading {endless}\n"
+        line = process.stderr.readline()
         process.send_signal(signum)
         rest = process.communicate(timeout=30)[1]
+    assert line == f"loading {endless}, then measuring what it costs on this machine\n"
     assert (process.returncode, rest) == (0, "stopped\n")
+
+
+def test_hints_name_the_command_as_it_was_called(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So that they can be typed as they stand: by its path where it is not on the PATH."""
+    installed = tmp_path / "bin" / "warmline"
+    installed.parent.mkdir()
+    installed.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(installed), "edit"])
+    monkeypatch.setenv("PATH", "")
+    assert run(["edit", "app.py", "x"]) == 2
+    assert one_line(capsys).endswith(f"Missing option '--lines'. (see {installed} edit --help)\n")
+    monkeypatch.setenv("PATH", str(installed.parent))
+    assert run(["edit", "app.py", "x"]) == 2
+    assert one_line(capsys).endswith("Missing option '--lines'. (see warmline edit --help)\n")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +341,7 @@ def test_a_damaged_default_model_says_how_to_replace_it(
     """The start names the command that fetches it anew."""
     assert run(["serve", "--port", "0", *model]) == 1
     err = capsys.readouterr().err
-    assert err.startswith(f"loading {damaged_model}\nwarmline: ")
+    assert err.startswith(f"loading {damaged_model}, then measuring what it costs on this machine\nwarmline: ")
     assert err.endswith("; replace it with: warmline model fetch smollm2-135m\n")
 
 

@@ -81,15 +81,24 @@ async def test_into_a_pipe_the_hops_are_shown_on_request(service, engine, file, 
     assert "warmed ahead" in err
 
 
-async def test_a_completion_on_a_terminal_shows_where_the_time_went(service, engine, file, terminal, capsys) -> None:
-    """Control characters become visible, and the hops follow."""
+async def test_a_completion_on_a_terminal_shows_what_it_cost(service, engine, file, terminal, capsys) -> None:
+    """Control characters become visible, and a summary follows; the hops only if they are asked for."""
     engine.scripts.append(["a\x1b[31mb"])
     screen = terminal()
     await complete(service, file, 1, 1, {})
     assert screen.getvalue() == "a\u241b[31mb\n"
     err = capsys.readouterr().err
-    for hop in ("client.queue", "engine.prefill", "net.down", "end to end", "stop: 1 token in "):
-        assert hop in err
+    assert "stop: 1 token in " in err and "network " in err and "client.queue" not in err
+
+
+async def test_an_empty_file_has_nothing_to_go_on_with(service, engine, tmp_path, capsys) -> None:
+    """Stderr says that what follows is made up; the text is the text."""
+    path = tmp_path / "empty.py"
+    path.write_text("\n \n")
+    engine.scripts.append(["import os"])
+    await complete(service, path, 1, 1, {})
+    out, err = capsys.readouterr()
+    assert out == "import os" and err.startswith(f"{path} is empty, so the model makes something up")
 
 
 async def test_line_ends_on_a_terminal_are_line_ends(service, engine, file, terminal) -> None:
@@ -117,21 +126,39 @@ async def test_an_edit_into_a_pipe_is_a_diff_that_patch_takes(service, engine, f
     await edit(service, file, 2, 3, "in German", False, {})
     assert file.read_bytes() == OLD.encode()
     out, err = capsys.readouterr()
-    assert "end to end" in err
-    subprocess.run(
-        ["git", "apply", "--unsafe-paths", "-p1", "--directory=/", "-"],
-        input=out.encode(),
-        check=True,
-        cwd=file.parent,
-    )
+    *_, last = err.splitlines()
+    assert last == f"to apply this diff from here: git -C {file.parent} apply"
+    subprocess.run(["git", "-C", file.parent, "apply"], input=out.encode(), check=True)
     assert file.read_bytes() == "one\r\nzwei 😀\r\ndrei\r\n".encode()
 
 
+async def test_a_diff_for_the_current_folder_needs_no_explanation(service, engine, file, capsys, monkeypatch) -> None:
+    """It is the whole output, and stderr has what it cost."""
+    monkeypatch.chdir(file.parent)
+    engine.scripts.append(["zwei"])
+    await edit(service, Path(file.name), 2, 2, "in German", False, {}, timing=False)
+    out, err = capsys.readouterr()
+    assert err == ""
+    subprocess.run(["git", "apply"], input=out.encode(), check=True)
+    assert file.read_bytes() == b"one\r\nzwei\r\nthree\r\n"
+
+
+async def test_a_diff_in_utf_16_is_said_to_be_none_for_git(service, engine, tmp_path, capsys) -> None:
+    """Its bytes are those of UTF-8; --write keeps the file's encoding."""
+    path = tmp_path / "wide.py"
+    path.write_bytes("\ufeffone\n".encode("utf-16-le"))
+    engine.scripts.append(["eins"])
+    await edit(service, path, 1, 1, "in German", False, {})
+    assert "is in UTF-16-LE, which git apply can't change; --write can" in capsys.readouterr().err
+
+
 async def test_an_edit_on_a_terminal_grows_and_ends_as_a_diff(service, engine, file, terminal, capsys) -> None:
-    """At the end the changed lines stand there with their numbers; the hops are on stderr."""
-    engine.scripts.append(["one\n", "zwei 😀\n", "three"])
+    """At the end the changed lines stand there with their numbers; the hops are on stderr, if they are asked for."""
+    engine.scripts += [["one\n", "zwei 😀\n", "three"]] * 2
     screen = terminal()
     await edit(service, file, 1, 3, "in German", False, {})
+    assert "client.queue" not in capsys.readouterr().err
+    await edit(service, file, 1, 3, "in German", False, {}, timing=True)
     shown = plain(screen.getvalue())
     assert "1   one" in shown and "2 - two 😀" in shown and "  + zwei 😀" in shown
     err = capsys.readouterr().err
@@ -170,7 +197,9 @@ async def test_the_times_are_summed_up(service, engine, file, capsys) -> None:
         r"[\d.]+ ms for each token after the first\n",
         err,
     )
-    assert re.search(r"network [\d,]+ us, told apart by the server's clock, which is [+-][\d,]+ us from", err)
+    assert re.search(
+        r"network [\d,]+ us there and back, told apart by the server's clock, which is [+-][\d,]+ us from", err
+    )
 
 
 async def test_the_times_of_an_edit_are_of_its_operations(service, engine, file, capsys) -> None:
@@ -184,8 +213,11 @@ async def test_the_times_of_an_edit_are_of_its_operations(service, engine, file,
 
 
 @pytest.mark.parametrize("on_terminal", [False, True])
-async def test_nobody_has_to_see_the_hops(service, engine, file, terminal, capsys, on_terminal) -> None:
+async def test_nobody_has_to_see_what_it_cost(
+    service, engine, file, terminal, capsys, monkeypatch, on_terminal
+) -> None:
     """With --no-timing there is the result only."""
+    monkeypatch.chdir(file.parent)
     engine.scripts += [["pass"], ["zwei"]]
     if on_terminal:
         terminal()
@@ -209,7 +241,8 @@ async def test_an_edit_that_changes_nothing_says_so_beside_a_pipe(service, engin
     before = file.stat()
     await edit(service, file, 1, 1, "leave it", write, {})
     out, err = capsys.readouterr()
-    assert out == "" and err.endswith("nothing changes\n") and "written" not in err
+    assert out == "" and "written" not in err
+    assert err.endswith("\nnothing changes, so the diff is empty (git apply --allow-empty takes it)\n")
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 

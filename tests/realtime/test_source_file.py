@@ -52,6 +52,17 @@ def test_what_is_no_text_is_refused(file, raw: bytes, message: str) -> None:
         file(raw)
 
 
+def test_text_in_another_encoding_is_told_how_to_be_converted(file) -> None:
+    """As Latin-1 is, which can't be told from others for sure; a binary file and UTF-16 are told nothing."""
+    with pytest.raises(
+        FileError, match=r"\(byte 3\); if it is text, convert it: iconv -f LATIN1 -t UTF-8 '.*my a\.py' > new"
+    ):
+        file("café = 1\n".encode("latin-1"), "my a.py")
+    for raw in (b"\x89PNG\r\n\x1a\n\0\0", "\ufeff".encode("utf-16-le") + b"\x00\xd8"):
+        with pytest.raises(FileError, match=r"\)$"):
+            file(raw)
+
+
 def test_what_can_not_be_read_is_refused(tmp_path: Path) -> None:
     """A missing file and a folder get the system's reason."""
     with pytest.raises(FileError, match="No such file"):

@@ -139,6 +139,23 @@ def test_a_range_that_can_not_fit_is_refused_with_both_numbers():
     assert refusal.value.code == ErrorCode.PROMPT_TOO_LONG
 
 
+@pytest.mark.parametrize("size", [600, 50_000])
+@pytest.mark.parametrize(
+    ("line", "instruction", "advice"),
+    [
+        ("x" * 9 + "\n", "", "; name a smaller range"),
+        ("x", "", "; break up the line, or name a part of it"),
+        ("", "y", "; shorten the instruction, or what is accepted"),
+    ],
+)
+def test_the_refusal_says_what_can_be_done(size: int, line: str, instruction: str, advice: str):
+    """There is no smaller range of whole lines than one line, and none helps against a long instruction."""
+    text = (line * size)[:size] + "\n"
+    with pytest.raises(Refused) as refusal:
+        edit(PromptBuilder(ByteTokenizer(), 500), text, 0, len(text), instruction=instruction * size or "shorten it")
+    assert str(refusal.value).endswith(advice)
+
+
 def test_an_enormous_range_is_refused_without_tokenising_it():
     """A megabyte does not hold up the loop."""
     builder = PromptBuilder(ByteTokenizer(), 500)
