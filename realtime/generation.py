@@ -173,7 +173,7 @@ class Generation:
                 min_p=sampling.min_p,
                 seed=self._seed,
                 stop=plan.stop,
-                repetition_penalty=sampling.repetition_penalty or 1.0,
+                repetition_penalty=1.0 if sampling.repetition_penalty is None else sampling.repetition_penalty,
                 presence_penalty=sampling.presence_penalty or 0.0,
                 frequency_penalty=sampling.frequency_penalty or 0.0,
                 logit_bias=sampling.logit_bias or {},

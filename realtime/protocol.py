@@ -91,7 +91,7 @@ class Applied(_Array, frozen=True):
 # What each way of choosing tokens may be set to, on whatever door it comes in.
 MaxTokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=100)]
-TopP = Annotated[float, msgspec.Meta(gt=0, le=1)]
+TopP = Annotated[float, msgspec.Meta(ge=0, le=1)]
 MinP = Annotated[float, msgspec.Meta(ge=0, le=1)]
 StopString = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 MAX_STOP_STRINGS: Final = 16

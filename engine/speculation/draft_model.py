@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from ..batch import BLOCK_SIZE, Batch, SequenceSlice
 from ..errors import ModelError
 from ..kv_cache import KVCache
 from ..options import EngineOptions
+from .cost import USUAL_COST, PassCost
 from .drafter import NO_DRAFT, CostlyDrafter, Draft
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ _CATCHING_UP: Final = 64
 """Known tokens of a sequence that are computed in a pass: the other model's waits for it."""
 _ROWS: Final = 128
 """Known tokens of all sequences that are computed in a pass."""
+_LEVEL: Final = 2
+"""Tokens that a sequence is behind at most where all of the last draft stood."""
 _LONGEST: Final = 16
 """Tokens of a draft. Each takes a pass."""
 _KV_SHARE: Final = 4
@@ -33,7 +37,8 @@ class DraftModel:
     """A model that drafts greedily, with keys and values of its own, for any number of sequences at once.
 
     Attributes:
-        effort: what a pass of it costs, in passes of the model it drafts for. To be measured.
+        effort: what a pass of one row costs, in such passes of the model it drafts for. To be measured.
+        cost: that of its passes, for what more rows add. To be measured.
         vocabulary: the token ids that it may draft are below this.
         drafters: how many are open.
     """
@@ -43,6 +48,7 @@ class DraftModel:
         self.cache = KVCache(backend.num_blocks)
         self.max_tokens = min(backend.config.context_length, backend.num_blocks * BLOCK_SIZE)
         self.effort = 0.25
+        self.cost: PassCost = USUAL_COST
         self.vocabulary = backend.config.vocab_size
         self.drafters = 0
         self.wanting: list[ModelDrafter] = []
@@ -53,30 +59,53 @@ class DraftModel:
 
         The first pass computes the known tokens that are not computed yet, too, up to `_ROWS` in all, those of
         whom has fewest first. ``waiting`` is how many sequences the next pass of the other model brings a token:
-        all of them wait, so a pass must save as much as it costs for each. A pass that fails ends the drafts of those
-        in it, and nothing else.
+        all of them wait, so a pass must save more than its rows cost for each. To catch up is worth as much as all
+        that its sequence wants now, as it will want the like later; but no pass that catches up is longer than one of
+        the other model's. A pass that fails ends the drafts of those in it, and nothing else.
 
         ``should_abort`` is asked before each pass and between its layers, and must not raise; sequences may end in
         it. What the passes before computed stands.
         """
         drafting, self.wanting = self.wanting, []
         for place in range(_LONGEST):
-            drafting = [drafter for drafter in drafting if drafter.wants(place)]
-            worth = sum(drafter.wanted[place] for drafter in drafting)
-            if worth <= self.effort * waiting or (should_abort is not None and should_abort()):
+            planned = self._plan([drafter for drafter in drafting if drafter.wants(place)], place, waiting)
+            if not planned or (should_abort is not None and should_abort()):
                 return
             # Some may have ended while that was asked.
-            drafting = self._pass([drafter for drafter in drafting if drafter.wants(place)], should_abort)
+            drafting = self._pass([part for part in planned if part[0].wants(place)], should_abort)
 
-    def _pass(self, drafters: list[ModelDrafter], should_abort: Callable[[], bool] | None) -> list[ModelDrafter]:
+    def price(self, rows: int, keys: int = 0) -> float:
+        """What a pass costs that has so many rows, which attend to so many keys together; see `effort`."""
+        return self.effort * self.cost.seconds(rows, keys) / self.cost.seconds(1)
+
+    def _plan(self, drafters: list[ModelDrafter], place: int, waiting: int) -> list[tuple[ModelDrafter, int]]:
+        """Whose rows, and how many, to compute for a place in the drafts; none if that doesn't pay."""
+        planned: list[tuple[ModelDrafter, int]] = []
+        worth, rows, keys, price = 0.0, 0, 0, self.price(1)
+        for drafter in sorted(drafters, key=lambda drafter: drafter.behind):
+            level = drafter.behind <= _LEVEL
+            saved = drafter.wanted[place] if level else sum(drafter.wanted)
+            # A part of what catching up is worth is left for the pass as such.
+            dearest = price + saved / waiting if level else min(price + saved / waiting / 2, 1.0)
+            sizes = range(1, min(drafter.behind, _CATCHING_UP, _ROWS - rows) + 1)
+            prices = [self.price(rows + size, keys + drafter.keys(size)) for size in sizes]
+            count = bisect_right(prices, dearest)
+            if count == drafter.behind or (count and not level):
+                planned.append((drafter, count))
+                worth, rows, keys, price = worth + saved, rows + count, keys + drafter.keys(count), prices[count - 1]
+        return planned if worth > waiting * price else []
+
+    def _pass(
+        self, planned: list[tuple[ModelDrafter, int]], should_abort: Callable[[], bool] | None
+    ) -> list[ModelDrafter]:
         """One pass over the next rows of the drafters; returns those that have another token drafted now."""
         from ..backends.base import PassAborted  # imports torch, as whoever made the backend has
 
-        batch, parts, room = Batch([], []), [], _ROWS
-        for drafter in sorted(drafters, key=lambda drafter: drafter.behind):
-            rows = drafter.next_rows(min(_CATCHING_UP, room))
+        batch, parts = Batch([], []), []
+        for drafter, limit in planned:
+            rows = drafter.next_rows(limit)
             if rows:
-                first, room = len(batch.token_ids), room - len(rows)
+                first = len(batch.token_ids)
                 batch.token_ids += rows
                 batch.slices.append(SequenceSlice(first, len(rows), drafter.computed, drafter.table.blocks))
                 batch.logit_rows.append(len(batch.token_ids) - 1)
@@ -125,7 +154,7 @@ class ModelDrafter(CostlyDrafter):
 
     @property
     def effort(self) -> float:
-        """A pass of the draft model, as it drafts for all at once."""
+        """A pass of the draft model of one row, as further ones add little."""
         return self._model.effort
 
     @property
@@ -153,6 +182,10 @@ class ModelDrafter(CostlyDrafter):
     def wants(self, place: int) -> bool:
         """Whether a token in this place of the draft is wanted."""
         return place < len(self.wanted)
+
+    def keys(self, rows: int) -> int:
+        """What its next ``rows`` rows attend to, together."""
+        return rows * self.computed + rows * (rows + 1) // 2
 
     def next_rows(self, limit: int) -> list[int]:
         """At most so many of the tokens that are to be computed next."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from array import array
 from collections import deque
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .drafter import Draft, Drafter
 
@@ -15,7 +18,7 @@ _CERTAIN: Final = 12
 _BEGINNING: Final = 4
 """What the beginning counts for: as so many tokens in step."""
 _NEAREST: Final = 64
-"""Places that are looked at in each direction, so that a long original stays cheap."""
+"""Places that are looked at in each direction, so that one token all over the original stays cheap."""
 _BACK_IN_STEP: Final = 3
 """Tokens in step after which a change is over, so that it is known what was replaced by what."""
 _REPLACED: Final = 8
@@ -23,7 +26,9 @@ _REPLACED: Final = 8
 _REMEMBERED: Final = 16
 """Replacements that are expected at a time."""
 _LEARNT: Final = 32
-"""Replacements that are learnt in all: each takes a look at the whole text."""
+"""Replacements that are learnt in all: each takes a look at the text ahead."""
+_AHEAD: Final = 8192
+"""Tokens from the cursor on in which a replacement is expected again. Beyond them it is learnt anew."""
 _GROWTH: Final = 2
 """How many times as long as the original the expected text may be. One that contains what it replaces could grow
 with each time that it is learnt anew."""
@@ -44,8 +49,7 @@ class EditCursor(Drafter):
     source = "edit"
 
     def __init__(self, original: list[int]) -> None:
-        self._original = list(original)  # as expected: what lies ahead has replacements in it
-        self._index()
+        self._original = array("i", original)  # as expected: what lies ahead has replacements in it
         self._cursor = 0
         self._in_step = _BEGINNING
         self._certain = 0  # the cursor when it was last certain
@@ -78,13 +82,8 @@ class EditCursor(Drafter):
 
     def propose(self, budget: int) -> Draft:
         """The original from the cursor on; its evidence are the tokens in step."""
-        tokens = self._original[self._cursor : self._cursor + budget]
+        tokens = self._original[self._cursor : self._cursor + budget].tolist()
         return Draft(tokens, self.source, self._in_step)
-
-    def _index(self) -> None:
-        self._places: dict[int, list[int]] = {}
-        for place, token in enumerate(self._original):
-            self._places.setdefault(token, []).append(place)
 
     def _expects(self, token: int) -> bool:
         return self._cursor < len(self._original) and self._original[self._cursor] == token
@@ -92,7 +91,7 @@ class EditCursor(Drafter):
     def _kept(self, token: int) -> bool:
         """Whether the token shows that something was not replaced this time; then it is no longer expected to be."""
         for old, new in self._replaced:
-            if token == old[0] and self._original[self._cursor : self._cursor + len(new)] == new:
+            if token == old[0] and self._original[self._cursor : self._cursor + len(new)].tolist() == new:
                 self._replaced.remove((old, new))
                 return self._replace_ahead(new, old)
         return False
@@ -100,10 +99,10 @@ class EditCursor(Drafter):
     def _resync(self, token: int) -> None:
         self._in_step = 0
         self._cursor = min(self._cursor + 1, len(self._original))
-        places = self._places.get(token, [])
-        middle = bisect_left(places, self._certain)
+        places = _places([token], self._original)
+        middle = int(places.searchsorted(self._certain))
         nearest = 0
-        for place in places[max(0, middle - _NEAREST) : middle + _NEAREST]:
+        for place in places[max(0, middle - _NEAREST) : middle + _NEAREST].tolist():
             agreeing = self._agreement(place)
             distance = abs(place - self._certain)
             if (agreeing, -distance) > (self._in_step, -nearest):
@@ -120,8 +119,8 @@ class EditCursor(Drafter):
 
     def _learn(self, left: int) -> None:
         """Step was lost at ``left`` and is found again: see what was replaced, and replace it ahead."""
-        old = self._original[left : max(self._cursor - self._in_step, 0)]
-        new = self._since[: -self._in_step]
+        end, new = max(self._cursor - self._in_step, 0), self._since[: -self._in_step]
+        old = self._original[left : min(end, left + _REPLACED + 1)].tolist()
         short = 0 < len(old) <= _REPLACED and 0 < len(new) <= _REPLACED
         if short and old != new and self._learnt < _LEARNT:
             self._learnt += 1
@@ -131,14 +130,29 @@ class EditCursor(Drafter):
 
     def _replace_ahead(self, old: list[int], new: list[int]) -> bool:
         """Returns whether anything was replaced: it stands ahead, and doesn't make the text too long."""
-        places = self._places.get(old[0], [])
-        text, end = self._original[: self._cursor], self._cursor
-        for place in places[bisect_left(places, end) :]:
-            if place >= end and self._original[place : place + len(old)] == old:
-                text += self._original[end:place] + new
-                end = place + len(old)
-        replaces = end > self._cursor and len(text) + len(self._original) - end <= self._longest
+        cursor, original = self._cursor, self._original
+        text, replacement, end = original[:cursor], array("i", new), cursor
+        for place in _places(old, original[cursor : cursor + _AHEAD]).tolist():
+            if cursor + place >= end:
+                text += original[end : cursor + place]
+                text += replacement
+                end = cursor + place + len(old)
+        replaces = end > cursor and len(text) + len(original) - end <= self._longest
         if replaces:
-            self._original = text + self._original[end:]
-            self._index()
+            self._original = text + original[end:]
         return replaces
+
+
+def _places(tokens: list[int], text: array[int]) -> NDArray[np.intp]:
+    """Where some tokens stand in a text, ascending; also where they overlap.
+
+    That takes a microsecond for some thousand tokens of the text, so that no index has to follow its changes.
+    """
+    count = len(text) - len(tokens) + 1
+    if count <= 0:
+        return np.empty(0, np.intp)
+    within = np.frombuffer(text, np.intc)
+    found = within[:count] == tokens[0]
+    for offset, token in enumerate(tokens[1:], 1):
+        found &= within[offset : offset + count] == token
+    return np.flatnonzero(found)

@@ -200,7 +200,8 @@ class Api:
             raise Problem(ErrorCode.TOO_MANY_REQUESTS, f"{limit} requests are running; wait for one to end")
 
         def tokens() -> tuple[list[int], list[int] | None]:
-            return job.plan(), service.chat.tokenizer.encode(predicted) if predicted else None
+            # Of a prediction no more is any use than an answer can have.
+            return job.plan(), service.chat.tokenizer.encode(predicted)[:available] if predicted else None
 
         def ended(reply: Reply) -> None:
             self._replies.discard(reply)

@@ -165,16 +165,16 @@ class Common(Struct, kw_only=True, frozen=True):
 
         """
         return SamplingParams(
-            max_tokens=self.max_tokens or max_tokens,
-            temperature=1.0 if self.temperature is None else self.temperature,
-            top_p=self.top_p or 1.0,
-            top_k=max(self.top_k or 0, 0),
-            min_p=self.min_p or 0.0,
-            seed=seed if self.seed is None else self.seed & MAX_INT,
+            max_tokens=_given(self.max_tokens, max_tokens),
+            temperature=_given(self.temperature, 1.0),
+            top_p=_given(self.top_p, 1.0),
+            top_k=max(_given(self.top_k, 0), 0),
+            min_p=_given(self.min_p, 0.0),
+            seed=_given(self.seed, seed) & MAX_INT,
             stop=(*self.stops(), *stop),
-            repetition_penalty=self.repetition_penalty or 1.0,
-            presence_penalty=self.presence_penalty or 0.0,
-            frequency_penalty=self.frequency_penalty or 0.0,
+            repetition_penalty=_given(self.repetition_penalty, 1.0),
+            presence_penalty=_given(self.presence_penalty, 0.0),
+            frequency_penalty=_given(self.frequency_penalty, 0.0),
             logit_bias=self.biases(),
         )
 
@@ -296,8 +296,8 @@ class ChatBody(Common, kw_only=True, frozen=True):
         sampling = super().sampling(seed, stop, max_tokens)
         return msgspec.structs.replace(
             sampling,
-            max_tokens=self.max_completion_tokens or sampling.max_tokens,
-            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+            max_tokens=_given(self.max_completion_tokens, sampling.max_tokens),
+            logprobs=_given(self.top_logprobs, 0) if self.logprobs else None,
         )
 
 
@@ -353,6 +353,11 @@ def _decode(content: bytes | bytearray | Raw, kind: type[_Value], field: str = "
         raise Problem(ErrorCode.INVALID_MESSAGE, reason if where is None else f"{where}: {reason}", param) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Problem(ErrorCode.MALFORMED_MESSAGE, f"the body is not JSON: {error}") from None
+
+
+def _given(value: _Value | None, otherwise: _Value) -> _Value:
+    """A value, which may be 0, or what holds without one."""
+    return otherwise if value is None else value
 
 
 def _items(value: Raw) -> int:

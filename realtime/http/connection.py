@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..kernel_buffers import bound_kernel_buffers
 from ..limits import Limits
+from .lingering import LINGER_BYTES
 from .responses import ABORT
 
 _MAX_HEAD: Final = 64 << 10
@@ -48,7 +49,8 @@ class DoorConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._received += len(data)
-        if self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + 2 * self.limits.max_frame_bytes):
+        body = 2 * self.limits.max_frame_bytes + LINGER_BYTES
+        if self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + body):
             self.transport.abort()
 
     def on_message_begin(self) -> None:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..auth import Authenticator, bearer_token, host_allowed, origin_allowed
 from ..protocol import ErrorCode
+from .lingering import Lingering
 from .problems import HttpCode, Problem
 
 SALT: Final = "warmline.salt"
@@ -44,6 +45,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
+        channels = Lingering(scope, receive, send)
+        receive, send = channels.receive, channels.send
         headers = Headers(scope=scope)
         origin = _single(headers, "origin")
         try:

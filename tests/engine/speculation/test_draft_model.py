@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from warmline.engine import EngineOptions, GenerationRequest, ModelError, OfflineEngine, SamplingParams, pack_tokens
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.core import Engine
+from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.draft_model import DraftModel, ModelDrafter
 
 PROMPT = [*range(2, 42)]
@@ -81,7 +82,7 @@ def test_a_long_prompt_is_caught_up_with_in_pieces(fake, run):
 def test_prompts_are_caught_up_with_beside_drafts(fake):
     """In the passes that draft for others, the shortest first, and together no more than a pass may have."""
     model, ready = drafted(fake, blocks=200)
-    model.effort = 0.1
+    model.effort = 0.05
     draft(model, ready, tokens=1)
     ready.observe([50])
     long = [ModelDrafter(model, [2 + number % 50] * (70 + number), "") for number in range(4)]
@@ -101,6 +102,59 @@ def test_drafts_must_pay_for_all_that_wait(fake):
         model.draft(waiting)
         assert len(drafter.propose(9).tokens) == tokens
         drafter.observe([])
+
+
+PER_ROW = PassCost(((1, 1.0), (128, 128.0)))
+"""Where each row costs as much as the first."""
+
+
+def test_catching_up_is_priced_by_its_rows(fake):
+    """For all that wait it takes less than all that is wanted saves, and never longer than the other model's pass."""
+    for waiting, rows in ((1, [9]), (4, [5]), (40, [])):
+        model, drafter = drafted(fake)
+        model.effort, model.cost = 0.11, PER_ROW
+        drafter.want([0.9] * 4)
+        model.draft(waiting)
+        assert model.backend.passes == rows
+
+
+def test_catching_up_does_not_hold_up_drafts_for_more_than_it_is_worth(fake):
+    """Whoever is ready has its draft, beside as many rows of others as pay."""
+    model, ready = drafted(fake, blocks=200)
+    draft(model, ready, tokens=1)
+    ready.observe([50])
+    late = ModelDrafter(model, [2 + number % 50 for number in range(100)], "")
+    model.effort, model.cost = 0.1, PER_ROW
+    model.backend.passes.clear()
+    ready.want([0.9, 0.9])
+    late.want([0.9, 0.35])
+    model.draft(2)
+    assert len(ready.propose(9).tokens) == 2
+    assert model.backend.passes == [1 + 3, 1]
+    assert late.computed == 3
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 150), st.lists(st.floats(0.01, 1.0), min_size=1, max_size=6)), min_size=1, max_size=6
+    ),
+    st.floats(0.001, 2.0),
+    st.floats(0.0, 1.0),
+    st.integers(1, 12),
+)
+def test_no_pass_costs_more_than_it_is_worth(fake, drafters, effort, a_row, waiting):
+    """However much there is to catch up with; nor does one that catches up take longer than the other model's."""
+    model = DraftModel(fake.FakeBackend(400))
+    model.effort, model.cost = effort, PassCost(((1, 1.0), (128, 1.0 + 127 * a_row)), per_key=1e-4)
+    worth = 0.0
+    for length, wanted in drafters:
+        drafter = ModelDrafter(model, [7] * length, "")
+        drafter.want(wanted)
+        worth += sum(wanted)
+    model.draft(waiting)
+    assert waiting * sum(map(model.price, model.backend.passes)) < worth
+    if all(length > 2 for length, _ in drafters):
+        assert all(model.price(rows) <= 1.0 for rows in model.backend.passes[:1])
 
 
 def test_whoever_does_not_draft_costs_nothing(fake):
@@ -299,6 +353,7 @@ def test_the_cost_of_both_is_measured(make_tiny_model, fake):
     model.effort = -1.0
     engine.warm_up()
     assert model.effort > 0
+    assert model.cost is not USUAL_COST and model.price(1) == model.effort <= model.price(64)
 
 
 def test_a_folder_with_the_same_vocabulary_can_draft(tiny_folder):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from array import array
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warmline.engine import GenerationRequest, SamplingParams, pack_tokens
+from warmline.engine.speculation import create, edit_cursor
 from warmline.engine.speculation.cost import USUAL_COST
+from warmline.engine.speculation.create import create_drafter
 from warmline.engine.speculation.edit_cursor import EditCursor
 from warmline.engine.speculation.sharing import share_rows
 from warmline.engine.speculation.speculator import Speculator
@@ -179,6 +183,36 @@ def test_a_renaming_is_mostly_drafted():
     passes, proposed = replay(original, renamed)
     assert passes < 20
     assert len(renamed) - passes > 0.8 * proposed
+
+
+def test_a_renaming_far_ahead_is_learnt_again_there():
+    """So that a replacement takes as long in a text of any length."""
+    near, far = [*range(100, 9000)], [*range(9000, 9100)]
+    original = [*near[:20], 7, *near[20:40], 7, *near[40:], 7, *far[:50], 7, *far[50:]]
+    begun = [*near[:20], 8, *near[20:40]]
+    assert after(begun, original) == [8, *near[40:43]]
+    begun += [8, *near[40:]]
+    assert after(begun, original) == [7, *far[:3]]
+    assert after([*begun, 8, *far[:50]], original) == [8, *far[50:53]]
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=3), st.lists(st.integers(0, 2), max_size=40))
+def test_every_place_is_found(tokens, text):
+    """Those that overlap, too."""
+    places = [place for place in range(len(text)) if text[place : place + len(tokens)] == tokens]
+    assert edit_cursor._places(tokens, array("i", text)).tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("draft", "most_tokens", "looked_at"), [(10**6, 50, 4096), (10**6, 9000, 18000), (99, 50, 99)]
+)
+def test_of_a_draft_no_more_is_looked_at_than_is_of_use(monkeypatch, draft, most_tokens, looked_at):
+    """Nobody else's passes wait for what one request sends."""
+    lengths = []
+    monkeypatch.setattr(create, "EditCursor", lambda original: lengths.append(len(original)) or EditCursor(original))
+    request = GenerationRequest(1, pack_tokens([1]), SamplingParams(), draft=pack_tokens([5] * draft))
+    create_drafter(request, [1], most_tokens).close()
+    assert lengths == [looked_at]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -98,6 +98,17 @@ async def test_a_prediction_is_the_draft(serve_http, openai_client, engine, toke
     assert (details.accepted_prediction_tokens, details.rejected_prediction_tokens) == (2, 3)
 
 
+async def test_of_a_prediction_no_more_is_taken_than_an_answer_can_have(serve_http, openai_client, engine):
+    """However short its tokens are."""
+    client = openai_client(await serve_http())
+    available = engine.model.max_sequence_tokens
+    content = "".join(chr(0x4E00 + number % 20_000) for number in range(2 * available))
+    await client.chat.completions.create(
+        model="scripted", messages=HELLO, prediction={"type": "content", "content": content}
+    )
+    assert len(unpack_tokens(engine.requests[0].draft)) == available
+
+
 async def test_the_sync_client_works(serve_http):
     """In a thread beside the server's loop."""
     server = await serve_http()

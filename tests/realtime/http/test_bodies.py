@@ -38,6 +38,20 @@ def test_what_is_not_said_is_as_in_openais_api():
     assert parse(msgspec.json.encode(nulls), CompletionBody).sampling(SEED, ("S",), 16) == plain
 
 
+def test_zero_is_a_value():
+    """Not what holds where nothing is said: OpenAI's API takes a top_p of 0, which leaves the likeliest token."""
+    zeros = dict.fromkeys(
+        ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "seed"), 0
+    )
+    meant = completion(**zeros, logprobs=0).sampling(SEED, (), 16)
+    assert {name: getattr(meant, name) for name in zeros} == zeros
+    assert meant.logprobs == 0
+    assert chat(logprobs=True, top_logprobs=0, **zeros).sampling(SEED, (), 16) == meant
+    for name in ("max_tokens", "max_completion_tokens", "repetition_penalty"):
+        with pytest.raises(Problem):
+            chat(**{name: 0})
+
+
 def test_the_newer_name_for_the_most_tokens_wins():
     """Chats have two."""
     assert chat(max_tokens=5).sampling(SEED, (), 100).max_tokens == 5

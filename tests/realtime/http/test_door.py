@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import itertools
 import json
 import socket
@@ -11,6 +12,7 @@ import openai
 import pytest
 import structlog
 from warmline.client import ConnectionFailed, connect
+from warmline.realtime.http import lingering
 from warmline.realtime.limits import Limits
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address
 
@@ -182,6 +184,66 @@ async def test_a_body_that_is_too_large_is_refused(serve_http, bare, headers):
     answer = await client.answer()
     assert answer.status == 413
     assert answer.error["code"] == "request_too_large"
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "chunked"])
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (CHAT, {"Authorization": "Bearer k"}, 413),
+        (CHAT, {}, 401),
+        (CHAT, {"Authorization": "Bearer k", "Host": "elsewhere.example"}, 403),
+        ("/v1/embeddings", {"Authorization": "Bearer k"}, 404),
+    ],
+)
+async def test_an_answer_to_a_large_body_is_read(serve_http, path, headers, status, length):
+    """Also by clients that send all of it first, as most do, and close the connection behind the answer."""
+    server = await serve_http(api_keys=("k",), limits=Limits(max_document_bytes=1000))
+
+    def send() -> tuple[int, bytes]:
+        body = b"x" * (8 << 20)
+        client = http.client.HTTPConnection("127.0.0.1", port(server), timeout=10)
+        try:
+            client.request("POST", path, body if length else iter([body]), {**headers, "Connection": "close"})
+            answer = client.getresponse()
+            return answer.status, answer.read()
+        finally:
+            client.close()
+
+    found, body = await asyncio.to_thread(send)
+    assert found == status
+    assert json.loads(body)["error"]["message"]
+
+
+async def test_a_connection_goes_on_behind_a_body_that_nobody_read(serve_http, bare):
+    """What is left of it is no request."""
+    client = await bare(await serve_http(limits=Limits(max_document_bytes=1000)))
+    for path, status in ((CHAT, 413), ("/v1/embeddings", 404)):
+        client.send(path, b"GET /healthz HTTP/1.1\r\n\r\n" * 100_000)
+        assert (await client.answer()).status == status
+    client.send("/healthz", method="GET")
+    assert (await client.answer()).body == b"ok\n"
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_that_nobody_reads_is_not_taken_without_end(serve_http, bare, monkeypatch, chunked):
+    """Neither so much of it nor for so long."""
+    monkeypatch.setattr(lingering, "_LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(lingering, "LINGER_BYTES", 1 << 20)
+    server = await serve_http(limits=Limits(max_document_bytes=1000))
+    length = "Transfer-Encoding: chunked" if chunked else "Content-Length: 1000000000"
+
+    async def refused():
+        client = await bare(server)
+        client.writer.write(f"POST /v2 HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n".encode())
+        assert (await client.answer()).status == 404
+        return client
+
+    assert await (await refused()).closed() == b""
+    monkeypatch.setattr(lingering, "_LINGER_SECONDS", 3600.0)
+    much = await refused()
+    much.writer.write((b"200000\r\n" if chunked else b"") + b"x" * (2 << 20) + b"\r\n")
+    assert await much.closed() == b""
 
 
 async def test_what_is_not_there_is_said(serve_http, bare):
