@@ -234,6 +234,7 @@ class Engine:
         cost = self.scheduler.cost = measure_cost(self.backend, self.max_sequence_tokens)
         if self.draft_model is not None:
             its_cost = measure_cost(self.draft_model.backend, self.draft_model.max_tokens)
+            self.draft_model.cost = its_cost
             self.draft_model.effort = its_cost.seconds(1) / cost.seconds(1)
 
     def _create_drafter(self, request: GenerationRequest, prompt: list[int], most_tokens: int) -> Drafter:
@@ -282,7 +283,7 @@ class Engine:
 
     def _compute_drafts(self, model: DraftModel) -> None:
         """Let the draft model compute for all sequences that the next pass brings a token, together."""
-        decoding = [one for one in self.scheduler.running if not one.paused and one.remaining == 1]
+        decoding = [one for one in self.scheduler.active if one.remaining == 1]
         for sequence in decoding:
             sequence.prepare(self.scheduler.budget.decode)
         model.draft(len(decoding), self.hear)

@@ -22,7 +22,7 @@ MAX_IDLE: Final = 1024
 """Accounts that are kept of clients who have nothing unfinished."""
 _FEW: Final = 64
 
-_Place = tuple[int, bool, int, int]  # what the client was served; then what orders the first of each
+_Place = tuple[int, int, bool, int, int]  # what the client was served, and has started; then what orders the first
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +37,11 @@ class _Account:
         return self.place is not None
 
     @property
+    def due(self) -> _Place:
+        """The place for what it was served and has started by now."""
+        return self.served, self.unfinished - len(self.waiting), *_order(self.head or self.waiting[0])
+
+    @property
     def head(self) -> Sequence | None:
         return next((sequence for sequence in self.waiting if not sequence.paused), None)
 
@@ -47,7 +52,8 @@ class FairQueue:
     A client's account counts the prompt tokens that were computed for it, once each, and `OUTPUT_WEIGHT` times those
     it was sent: what the cache held is free, and being computed again after making room for others isn't paid for
     twice. A prompt is charged when it starts, so that one client's many don't all start at once. Who comes to wait
-    anew is raised to the least of those who wait, or to where the last one was who did: nobody saves up turns.
+    anew is raised to the least of those who wait, or to where the last one was who did: nobody saves up turns. Of
+    clients that were served alike, the one that has fewest started is next.
 
     While two clients both have something waiting, they are served alike, but for twice what the cache or the
     longest prompt holds (theorem 4.4 there). So a client's first in the queue waits for as much work of each other
@@ -131,10 +137,10 @@ class FairQueue:
             self._take_out(account, sequence)
         account.served += served_to(sequence) - sequence.charged
         sequence.charged = served_to(sequence)
-        if account.backlogged:
-            self._enter(account)
         account.unfinished -= 1
         self._unfinished -= 1
+        if account.backlogged:
+            self._enter(account)
         if not account.unfinished:
             self._idle[client] = None
             self._forget_idle()
@@ -165,7 +171,7 @@ class FairQueue:
         assert self._idle.keys() == self._accounts.keys() - counted.keys(), "who is idle is wrong"
         entered = {account: place for place, _, account in self._wanting if place == account.place}
         assert entered.keys() == {account for account in self._queues.values() if account.backlogged}
-        assert all(place[0] <= account.served for account, place in entered.items()), "a place is too late"
+        assert all(place[:2] <= account.due[:2] for account, place in entered.items()), "a place is too late"
 
     def _take_out(self, account: _Account, sequence: Sequence) -> None:
         account.waiting.remove(sequence)
@@ -180,14 +186,13 @@ class FairQueue:
         """The account whose turn it is among those that are backlogged."""
         while self._wanting:
             place, _, account = self._wanting[0]
-            head = account.head
             if place != account.place:
                 heappop(self._wanting)
-            elif head is None:  # what it has was paused
+            elif account.head is None:  # what it has was paused
                 account.place = None
                 self._others[account] = None
-            elif place != (account.served, *_order(head)):
-                account.place = (account.served, *_order(head))
+            elif place != account.due:
+                account.place = account.due
                 heapreplace(self._wanting, (account.place, next(self._entries), account))
             else:
                 return account
@@ -195,7 +200,7 @@ class FairQueue:
 
     def _enter(self, account: _Account) -> None:
         """Give a client who wants to start something its place, in place of the one it had."""
-        place = (account.served, *_order(account.head or account.waiting[0]))
+        place = account.due
         if account.place == place:
             return
         account.place = place

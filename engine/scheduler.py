@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
+from heapq import heapify, heappop, heapreplace
+from itertools import count, islice
 from operator import attrgetter
 
 from .batch import BLOCK_SIZE
@@ -44,9 +45,14 @@ class Scheduler:
     block that several prompts lack is computed for one of them, and the others wait for it.
 
     Who starts is the `FairQueue`'s choice, once there is room for all it knows. Nobody goes before it meanwhile, so a
-    long prompt finds room some time. When a running sequence finds no room for its next token, the one that started
-    last is put back and computed again later, in its old place among those that run. Of these, paused ones apart, the
-    one that started first is never put back and is in every pass, so it ends, and then the next is first.
+    long prompt finds room some time. When a running sequence finds no room for its next token, one is put back and
+    computed again later, in its old place among those that run: of the client that holds most, slots or blocks, the
+    one that started last; where each has only one, the last of all. Of those that run, paused ones apart, the one
+    that started first is never put back and is in every pass, so it ends, and then the next is first.
+
+    Others are put back, too, for one whose turn it is and that finds no slot or no room, if its client has nothing
+    running, or will have no more than theirs keep: whatever a client holds, others start beside it. Each keeps one,
+    and as much as the other has then, so that nobody is put back for one that was put back for it.
 
     A paused sequence keeps its place, and its blocks as long as nobody needs them: it is put back before any that
     is not paused, also for one that waits to start. So the paused hold up nobody.
@@ -78,6 +84,20 @@ class Scheduler:
     def num_waiting(self) -> int:
         """How many are waiting."""
         return len(self._queue)
+
+    @property
+    def active(self) -> list[Sequence]:
+        """Those that may have a part in the next pass, in the order in which they started.
+
+        More than the budget allows may run where some were paused for a while. Then those are left out that would be
+        the first to be put back.
+        """
+        running = self._unpaused
+        excess = len(running) - self.budget.sequences
+        if excess <= 0:
+            return running
+        left_out = {sequence for sequence, _ in islice(self._dispensable(), excess)}
+        return [sequence for sequence in running if sequence not in left_out]
 
     @property
     def busy(self) -> bool:
@@ -130,8 +150,7 @@ class Scheduler:
             if sequence.table is not None:  # rows of rejected drafts
                 self.cache.trim(sequence.table, len(sequence.tokens))
         self._admit()
-        # More than the budget allows may run where some were paused for a while: then the first go on.
-        active = [sequence for sequence in self.running if not sequence.paused][: self.budget.sequences]
+        active = self.active
         for sequence in active:
             self._reuse(sequence)
         plan: dict[Sequence, Scheduled] = {}
@@ -260,41 +279,112 @@ class Scheduler:
         rows = rows_within(within, 1, most, lambda rows: self.cost.seconds(rows, attended(position, rows)))
         return max((begun + rows) // BLOCK_SIZE, 1) * BLOCK_SIZE - begun
 
+    @property
+    def _unpaused(self) -> list[Sequence]:
+        return [sequence for sequence in self.running if not sequence.paused]
+
     def _admit(self) -> None:
-        while sum(not sequence.paused for sequence in self.running) < self.budget.sequences:
-            sequence = self._queue.next()
-            if sequence is None or not self._start(sequence):
-                return
+        started: set[Sequence] = set()  # nobody starts twice in a pass, whoever is put back for whom
+        while (sequence := self._queue.next()) is not None and sequence not in started and self._start(sequence):
+            started.add(sequence)
 
     def _start(self, sequence: Sequence) -> bool:
-        """Begin with a sequence if there is room, or can be had from those that give way."""
-        # Leave the others a block each to grow into, or the newcomer is soon put back.
-        growing = sum(not sequence.paused for sequence in self.running)
-        if self._is_blocked(sequence, growing):
+        """Begin with a sequence if there are a slot and room, or can be had from those that give way to it."""
+        growing = len(self._unpaused)
+        excess = max(growing + 1 - self.budget.sequences, 0)
+        giving_up = self._giving_up(sequence)
+        if excess > len(giving_up) or self._is_blocked(sequence, growing, giving_up):
             return False
         table = sequence.table = self.cache.open(sequence.request.salt)
         self.cache.match(table, sequence.tokens)
-        if not self._reserve(table, len(sequence.tokens), growing):
+
+        def fits(others: int) -> bool:
+            """Whether there is room once so many are put back, and all who give way did."""
+            gone = [*self._giving_way(), *_tables(giving_up[:others])]
+            # Leave the others a block each to grow into, or the newcomer is soon put back.
+            return self.cache.has_room(table, len(sequence.tokens), growing - others - self.cache.freed_by(gone))
+
+        choices = range(excess, len(giving_up) + 1)
+        fewest = bisect_left(choices, True, key=fits)
+        if fewest == len(choices):
             missing, matched = self.cache.missing(table, len(sequence.tokens)), table.shared
             before = self.cache.available
             self._release(sequence)
             self._blocked = _Blocked(sequence, missing + self.cache.available - before, table, matched)
             return False
+        for other in giving_up[: choices[fewest]]:
+            self._put_back(other)
+        reserved = self._reserve(table, len(sequence.tokens), growing - choices[fewest])
+        assert reserved, "others had less room than they were thought to have"
         self._blocked = None
         self._queue.start(sequence)
         sequence.turn = sequence.turn or next(self._turns)
         insort(self.running, sequence, key=_TURN)
         return True
 
-    def _is_blocked(self, sequence: Sequence, spare: int) -> bool:
+    def _is_blocked(self, sequence: Sequence, spare: int, giving_up: list[Sequence]) -> bool:
         """Whether a sequence that found no room will find none again, by a bound that takes no look at its prompt."""
         blocked = self._blocked
         if blocked is None or blocked.sequence is not sequence:
             return False
-        most = self.cache.available + sum(len(table.blocks) for table in self._giving_way())
-        return most < blocked.lacked + spare and not self.cache.holds_more(
+        tables = [*self._giving_way(), *_tables(giving_up)]
+        most = self.cache.available + sum(len(table.blocks) for table in tables)
+        return most < blocked.lacked + spare - len(giving_up) and not self.cache.holds_more(
             blocked.table, blocked.matched, sequence.tokens
         )
+
+    def _giving_up(self, sequence: Sequence) -> list[Sequence]:
+        """Those that may be put back for a sequence to start, in this order.
+
+        Their clients keep one each, and no less than the sequence's would have then, if it has anything already.
+        """
+        own = [other for other in self._unpaused if client_of(other) == client_of(sequence)]
+        its = 0.0
+        if own:
+            held = sum(len(table.blocks) for table in _tables(own))
+            its = self._share(len(own) + 1, held + -(-len(sequence.tokens) // BLOCK_SIZE))
+        others = []
+        for other, kept in self._dispensable():
+            if not kept or kept < its:
+                break
+            others.append(other)
+        return others
+
+    def _dispensable(self) -> Iterator[tuple[Sequence, float]]:
+        """In which order those that run are put back, paused ones apart, and the share that each one's client keeps.
+
+        It is the last of the client that has the greatest share, as long as one has several; then the last of all.
+        The one that started first isn't among them.
+        """
+        held: dict[Client, list[Sequence]] = {}
+        for sequence in self._unpaused:
+            held.setdefault(client_of(sequence), []).append(sequence)
+        blocks = {client: sum(len(table.blocks) for table in _tables(its)) for client, its in held.items()}
+        # Of equal shares, that of the one that started last.
+        shares = [
+            (-self._share(len(its), blocks[client]), -its[-1].turn, client)
+            for client, its in held.items()
+            if len(its) > 1
+        ]
+        heapify(shares)
+        while shares:
+            _, _, client = shares[0]
+            its = held[client]
+            last = its.pop()
+            blocks[client] -= sum(len(table.blocks) for table in _tables([last]))
+            kept = self._share(len(its), blocks[client])
+            if len(its) > 1:
+                heapreplace(shares, (-kept, -its[-1].turn, client))
+            else:
+                heappop(shares)
+            yield last, kept
+        left = sorted((its[0] for its in held.values()), key=_TURN)
+        for last in reversed(left[1:]):
+            yield last, 0.0
+
+    def _share(self, sequences: int, blocks: int) -> float:
+        """A client's share of what it has most of: slots or blocks (dominant resource fairness, NSDI 2011)."""
+        return max(sequences / self.budget.sequences, blocks / self.cache.num_blocks)
 
     def _reuse(self, sequence: Sequence) -> None:
         """Take over what the tree holds by now of a prompt; also of a block that is computed in part."""
@@ -312,13 +402,13 @@ class Scheduler:
             plan[sequence] = Scheduled(sequence, rows, rows == sequence.remaining, NO_DRAFT)
 
     def _make_room(self, plan: dict[Sequence, Scheduled], sequence: Sequence, rows: int) -> bool:
-        """Reserve what the rows need, putting back those that started last; False if that was this one itself."""
+        """Reserve what the rows need, putting back others; False if it came to be this one itself."""
         while sequence.table is not None:
             if self._reserve(sequence.table, sequence.computed + rows):
                 return True
-            newest = self.running[-1]
-            plan.pop(newest, None)
-            self._put_back(newest)
+            other, _ = next(self._dispensable())
+            plan.pop(other, None)
+            self._put_back(other)
         return False
 
     def _reserve(self, table: BlockTable, num_tokens: int, spare: int = 0) -> bool:
@@ -334,8 +424,7 @@ class Scheduler:
 
     def _giving_way(self) -> list[BlockTable]:
         """What those hold that give way to others."""
-        sequences = [*self.warming.sequences, *(sequence for sequence in self.running if sequence.paused)]
-        return [sequence.table for sequence in sequences if sequence.table is not None]
+        return _tables([*self.warming.sequences, *(sequence for sequence in self.running if sequence.paused)])
 
     def _give_way(self) -> bool:
         """Free what the oldest warm request holds, or else the paused sequence that started last."""
@@ -414,6 +503,10 @@ class _Blocked:
     """Where it found what the cache held of it, though this was released."""
     matched: int
     """How many blocks that were."""
+
+
+def _tables(sequences: list[Sequence]) -> list[BlockTable]:
+    return [sequence.table for sequence in sequences if sequence.table is not None]
 
 
 def _own_shares(prompts: list[Sequence], total: int) -> dict[Sequence, int]:

@@ -273,6 +273,21 @@ def test_warm_texts_are_drafted_from(engine, run):
     assert passes["a"] < passes["b"]
 
 
+def test_texts_are_remembered_of_requests_with_speculation_alone(fake, run):
+    """Who asks for none is not drafted from either: neither the prompt nor the answer."""
+    prompt = letters(40, 8)
+    passes = {}
+    for speculation in (False, True):
+        engine = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+        text = run(engine, request(1, prompt, speculation=speculation, max_tokens=60))[1].tokens
+        again = run(engine, request(2, PROMPT, replay=[*prompt, *text]))[2].finished
+        passes[speculation] = again.forward_passes, sum(draft.accepted for draft in again.drafts)
+    fresh = Engine(fake.FakeBackend(), fake.FakeTokenizer())
+    finished = run(fresh, request(2, PROMPT, replay=[*prompt, *text]))[2].finished
+    assert passes[False] == (finished.forward_passes, sum(draft.accepted for draft in finished.drafts))
+    assert passes[True][0] < passes[False][0] and passes[True][1] > passes[False][1]
+
+
 def test_speculation_that_does_not_pay_takes_no_passes(engine, run):
     """A text without repetitions takes a pass a token with speculation, as without."""
     passes = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, SamplingParams
@@ -94,7 +95,7 @@ def test_nobody_saves_up_turns():
     for _ in range(4):
         arriving.add("works"), arriving.add("rests")
     started = [arriving.start().request.client for _ in range(8)]
-    assert started[:4].count("works") == 2
+    assert started[:5].count("works") == 2
     arriving.queue.end(resting)
 
 
@@ -112,19 +113,37 @@ def test_a_paused_client_saves_up_no_turns_either():
     assert [arriving.start().request.client for _ in range(4)].count("works") == 2
 
 
-def test_what_was_not_computed_is_given_back():
-    """A request that was cancelled before its prompt was computed costs its client nothing."""
+@pytest.mark.parametrize("computed", [0, 300])
+def test_what_was_not_computed_is_given_back(computed):
+    """A request that is cancelled costs its client what was computed of its prompt, and no more."""
     arriving = Arriving()
-    hold = arriving.add("other", prompt=1)
-    arriving.start()
-    arriving.queue.end(arriving.add("a", prompt=1000))
-    started = arriving.add("a", prompt=1000)
-    arriving.start()
+    started, waiting = arriving.add("a", prompt=1000), arriving.add("a")
+    other, _ = arriving.add("b", prompt=200), arriving.add("b")
+    served = arriving.queue.served(waiting)
+    assert arriving.start() is started and arriving.queue.served(waiting) == served + 1000
+    assert arriving.start() is other
+    started.advance(computed, NO_DRAFT, 0, [])
     arriving.queue.end(started)
-    arriving.add("b"), arriving.add("a")
-    assert arriving.start().request.client == "b"
-    assert arriving.start().request.client == "a"
-    arriving.queue.end(hold)
+    assert arriving.queue.served(waiting) == served + computed
+    assert arriving.start().request.client == ("b" if computed else "a")
+
+
+def test_of_clients_served_alike_the_one_without_any_started_is_next():
+    """Who comes anew is served as much as who waits already; that one has something."""
+    arriving = Arriving()
+    arriving.add("has"), arriving.add("has")
+    arriving.start()
+    arriving.add("new")
+    assert [arriving.start().request.client for _ in range(2)] == ["new", "has"]
+
+
+def test_what_ends_before_it_starts_costs_nothing():
+    """Nothing was charged for it."""
+    arriving = Arriving()
+    stays = arriving.add("a")
+    served = arriving.queue.served(stays)
+    arriving.queue.end(arriving.add("a", prompt=1000))
+    assert arriving.queue.served(stays) == served
 
 
 def test_one_that_was_put_back_goes_before_those_of_its_client_that_have_not_started():

@@ -461,6 +461,175 @@ def test_a_late_request_of_another_session_starts_next():
     assert passes < 12 and len(scheduler.waiting) > 40
 
 
+def passes_to_the_first_token(scheduler, seq):
+    """How many passes it takes from now on."""
+    passes = 0
+    while not seq.output_tokens:
+        apply(scheduler, scheduler.schedule())
+        check(scheduler)
+        passes += 1
+    return passes
+
+
+@pytest.mark.parametrize("queued", [0, 40])
+@pytest.mark.parametrize("blocks", [64 * 600, 2900])
+def test_who_holds_all_slots_holds_up_nobody(blocks, queued):
+    """Another session's short request has its token at once, beside 64 that have 8000 to go, whatever waits there."""
+    scheduler = Scheduler(KVCache(blocks), cost=USUAL_COST)
+    for id_ in range(64 + queued):
+        scheduler.add(sequence(id_, range(1000 * id_, 1000 * id_ + 20), max_tokens=8000, client="hog"))
+    for _ in range(100):
+        apply(scheduler, scheduler.schedule())
+    oldest, newest = scheduler.running[0], scheduler.running[-1]
+    person = sequence(1000, range(20), max_tokens=20, client="person")
+    scheduler.add(person)
+    assert passes_to_the_first_token(scheduler, person) <= 2
+    assert newest.table is None and oldest.table is not None and len(scheduler.running) == 64
+
+
+@pytest.mark.parametrize("length", [20, 700])
+def test_who_fills_the_memory_holds_up_nobody(length):
+    """A prompt takes as long as its rows do beside those of the other session; in a full cache, too."""
+    scheduler = Scheduler(KVCache(500), StepBudget(prefill=512, prefill_beside_decode=128))
+    for id_ in range(64):
+        scheduler.add(sequence(id_, range(1000 * id_, 1000 * id_ + 1000), max_tokens=200, client="hog"))
+    for _ in range(30):
+        apply(scheduler, scheduler.schedule())
+    hogs = len(scheduler.running)
+    assert scheduler.cache.available < 63 + hogs and scheduler.num_waiting
+    person = sequence(1000, range(10**6, 10**6 + length), max_tokens=20, client="person")
+    scheduler.add(person)
+    scheduler.schedule()
+    assert person in scheduler.running and len(scheduler.running) >= hogs - 1, "more were put back than had to be"
+    assert passes_to_the_first_token(scheduler, person) <= 4 + length // 13  # half of 29 rows in a pass
+
+
+def test_who_was_put_back_does_not_come_back_before_there_is_room():
+    """Its client has others that run, so nobody is put back for it in turn; nothing of what it said is lost."""
+    scheduler = Scheduler(KVCache(64), StepBudget(sequences=2, decode=8))
+    first, second = (sequence(id_, range(100 * id_, 100 * id_ + 20), max_tokens=90, client="hog") for id_ in (1, 2))
+    scheduler.add(first), scheduler.add(second)
+    for _ in range(5):
+        apply(scheduler, scheduler.schedule())
+    person = sequence(3, range(900, 920), max_tokens=30, client="person")
+    scheduler.add(person)
+    said = [*second.tokens]
+    while scheduler.busy and person.output_tokens < person.max_tokens:
+        plan = scheduler.schedule()
+        assert [item.sequence for item in plan] == [first, person]
+        apply(scheduler, plan)
+    apply(scheduler, scheduler.schedule())
+    assert second in scheduler.running and second.tokens[: len(said)] == said
+    assert second.computed_tokens == 20 and second.cached_tokens == 0
+
+
+def test_the_only_one_of_a_client_is_put_back_for_nobody():
+    """With as many clients as there are slots, one more waits for an end."""
+    scheduler = Scheduler(KVCache(64), StepBudget(sequences=3, decode=8))
+    running = [sequence(id_, range(100 * id_, 100 * id_ + 20), 30, client=str(id_)) for id_ in range(3)]
+    late = sequence(9, range(900, 920), client="late")
+    for seq in running:
+        scheduler.add(seq)
+    apply(scheduler, scheduler.schedule())
+    scheduler.add(late)
+    for _ in range(29):
+        assert [item.sequence for item in scheduler.schedule()] == running
+        apply(scheduler, scheduler.schedule())
+    assert late in [item.sequence for item in scheduler.schedule()]
+
+
+def test_slots_are_shared_evenly_between_those_who_want_more():
+    """A second request of a session starts, too, as long as the other has more; then both keep what they have."""
+    scheduler = Scheduler(KVCache(900), StepBudget(sequences=8, decode=8))
+    for id_ in range(20):
+        scheduler.add(sequence(id_, range(100 * id_, 100 * id_ + 20), max_tokens=300, client="hog"))
+    for _ in range(40):
+        apply(scheduler, scheduler.schedule())
+    for id_ in range(100, 120):
+        scheduler.add(sequence(id_, range(100 * id_, 100 * id_ + 20), max_tokens=300, client="person"))
+    apply(scheduler, scheduler.schedule())
+    assert [seq.request.id for seq in scheduler.running] == [*range(7), 100], "the first at once"
+    for _ in range(10):
+        apply(scheduler, scheduler.schedule())
+    for _ in range(100):
+        apply(scheduler, scheduler.schedule())
+        ids = [seq.request.id for seq in scheduler.running]
+        assert ids == [0, 1, 2, 3, 100, 101, 102, 103], "nobody is put back for one that was"
+
+
+def test_who_has_most_of_the_memory_takes_no_more_for_a_second_request():
+    """Who has many small ones doesn't lose them for it: shares are of slots or blocks, of what one has most."""
+    scheduler = Scheduler(KVCache(100), StepBudget(sequences=16, decode=16))
+    large = sequence(0, range(1000), max_tokens=60, client="large")
+    small = [sequence(id_, range(2000 * id_, 2000 * id_ + 20), max_tokens=60, client="small") for id_ in range(1, 9)]
+    scheduler.add(large)
+    assert passes_to_the_first_token(scheduler, large) < 5
+    for seq in small:
+        scheduler.add(seq)
+    while not all(seq.output_tokens for seq in small):
+        apply(scheduler, scheduler.schedule())
+    scheduler.add(more := sequence(99, range(10**6, 10**6 + 400), client="large"))
+    for _ in range(10):
+        apply(scheduler, scheduler.schedule())
+        assert scheduler.running == [large, *small] and scheduler.waiting == [more]
+
+
+def test_when_memory_runs_out_who_holds_most_gives_up_its_newest():
+    """Not the newest of all, which is the only one of its session."""
+    scheduler = Scheduler(KVCache(12), StepBudget(sequences=4, decode=8))
+    hogs = [sequence(id_, range(100 * id_, 100 * id_ + 30), max_tokens=100, client="hog") for id_ in range(3)]
+    for seq in hogs:
+        scheduler.add(seq)
+    apply(scheduler, scheduler.schedule())
+    person = sequence(9, range(900, 920), max_tokens=40, client="person")
+    scheduler.add(person)
+    while person.output_tokens < person.max_tokens:
+        apply(scheduler, scheduler.schedule())
+        check(scheduler)
+        assert person.table is not None or person.output_tokens == person.max_tokens
+    assert hogs[0].table is not None and hogs[2].table is None
+
+
+def test_of_too_many_that_go_on_together_each_session_has_one_in_the_pass():
+    """Who lets many rest, and then has them all go on, leaves a place to who started after them."""
+    scheduler = Scheduler(KVCache(64), SMALL)
+    hogs = [sequence(id_, range(20 * id_, 20 * id_ + 3), max_tokens=50, client="hog") for id_ in range(4)]
+    for seq in hogs:
+        scheduler.add(seq)
+        apply(scheduler, scheduler.schedule())
+        seq.paused = True
+    person = sequence(9, range(900, 903), max_tokens=50, client="person")
+    scheduler.add(person)
+    apply(scheduler, scheduler.schedule())
+    for seq in hogs:
+        seq.paused = False
+    assert [item.sequence for item in scheduler.schedule()] == [*hogs[:2], person]
+    assert all(seq.table is not None for seq in hogs), "they only wait"
+
+
+def test_where_not_every_session_s_prompt_has_a_row_those_have_one_that_were_served_least():
+    """But for the prompt that started first, which is in every pass."""
+    scheduler = Scheduler(KVCache(600), StepBudget(prefill=16, prefill_beside_decode=16, prefill_stretch=9.0), FLAT)
+
+    def add(clients, length, max_tokens):
+        added = [sequence(0, range(1000 * id_, 1000 * id_ + length), max_tokens, client=str(id_)) for id_ in clients]
+        for seq in added:
+            scheduler.add(seq)
+        apply(scheduler, scheduler.schedule())
+        return added
+
+    add(range(10), 1, 900)
+    earlier = add(range(10), 100, 4)
+    add(range(10, 26), 100, 4)
+    assert len(scheduler.running) == 36, "all of them started"
+    for _ in range(9):
+        plan = scheduler.schedule()
+        prompts = [item.sequence for item in plan if item.sequence.remaining > 1]
+        assert len(prompts) == 16 and earlier[0] in prompts
+        assert len({seq.request.client for seq in prompts} & {str(id_) for id_ in range(10, 26)}) == 15
+        apply(scheduler, plan)
+
+
 def test_what_can_never_fit_is_refused_with_both_numbers():
     """It would keep everybody from starting who comes after it."""
     scheduler = Scheduler(KVCache(4), SMALL)
