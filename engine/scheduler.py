@@ -463,7 +463,8 @@ class Scheduler:
                 between()
             gone = most <= 0 or item.sequence.table is None
             drafts.append(NO_DRAFT if gone else item.sequence.propose(most))
-        for sequence in [sequence for sequence in plan if sequence.table is None]:
+        # What was heard meanwhile: one that was paused gives way to others from now on, also to those of this pass.
+        for sequence in [sequence for sequence in plan if sequence.table is None or sequence.paused]:
             del plan[sequence]
         if not any(draft.tokens for draft in drafts):
             return

@@ -68,6 +68,7 @@ class Connection:
         self._congested_at = 0
         ws.on_congested = self._congested
         ws.on_drained = self._flush
+        ws.on_closing = self._end  # what the peer then still sends, or doesn't, keeps nothing running
 
     async def run(self) -> None:
         """Read messages until the socket closes, then end everything that was running on it."""
@@ -329,7 +330,7 @@ class Connection:
 
     def _end(self) -> None:
         self._ended = True
-        self._ws.on_congested = self._ws.on_drained = self._ws.on_message = None
+        self._ws.on_congested = self._ws.on_drained = self._ws.on_closing = self._ws.on_message = None
         self._relax()
         self._write_kept()
         self._outbox.take()

@@ -65,6 +65,11 @@ class _Context:
     before: str | None
 
     @property
+    def chars(self) -> int:
+        """So many characters there are to compare and to tokenise."""
+        return len(self.text) + len(self.before or "")
+
+    @property
     def least_chars(self) -> int:
         """So many characters are shown at least."""
         return len(self.text) if self.before is None else max(len(self.text) - len(self.before), 0)
@@ -76,9 +81,12 @@ class _Context:
         if self.before is None:
             return _fenced(title, self.language, text)
         before = lf(self.before)
-        hunks = hunks_of(before, *changed_span(before, text))
-        if len(hunks) * _WHOLE_INSTEAD <= len(text):
-            return _fenced(f"{title} has changed", "diff", hunks)
+        (start, end), new = changed_span(before, text)
+        least = abs(end - start - len(new))  # so many characters were removed or added, whatever the hunks are
+        if least * _WHOLE_INSTEAD <= len(text):
+            hunks = hunks_of(before, (start, end), new)
+            if len(hunks) * _WHOLE_INSTEAD <= len(text):
+                return _fenced(f"{title} has changed", "diff", hunks)
         return _fenced(f"{title}, as it is now", self.language, text)
 
 
@@ -110,7 +118,7 @@ class ChatTurn:
     ) -> None:
         self.request = message.request
         self.conversation = message.conversation
-        chars = len(message.text) + sum(len(document.text) for document in context) + len(message.replay or "")
+        chars = len(message.text) + sum(document.chars for document in context) + len(message.replay or "")
         self.layout = Layout(chars, self._plan)
         self._message = message
         self._context = context

@@ -37,6 +37,7 @@ class GatewaySocket(ServerConnection):
         congested: the write buffer is above its high-water mark.
         on_congested: called when it has risen above the mark, and when data arrives while it is above.
         on_drained: called when it has fallen below the low-water mark.
+        on_closing: called once, when the connection begins to close: nothing can be sent any more.
         on_message: may take messages from within the socket's callback, while none is queued; returns whether it
             did. The queue and a task's turn would take as long as much of the request's way through here.
         salt: the prefix-cache salt of the upgrade's credential; None if it had none.
@@ -49,6 +50,7 @@ class GatewaySocket(ServerConnection):
         self.congested = False
         self.on_congested: Callable[[], None] | None = None
         self.on_drained: Callable[[], None] | None = None
+        self.on_closing: Callable[[], None] | None = None
         self.on_message: Callable[[bytes], bool] | None = None
         self.salt: str | None = None
         self._bounds = FrameBounds()
@@ -185,6 +187,13 @@ class GatewaySocket(ServerConnection):
         self.congested = False
         if self.on_drained is not None:
             self.on_drained()
+
+    def send_data(self) -> None:
+        """Called by the library for what its protocol has to write, such as a close frame."""
+        super().send_data()
+        if self.on_closing is not None and self.protocol.state in (State.CLOSING, State.CLOSED):
+            closing, self.on_closing = self.on_closing, None
+            closing()
 
     def write(self, frames: bytes) -> None:
         """Write whole frames now; nothing once the connection closes.

@@ -14,7 +14,8 @@ def configure_logging(level: int = logging.INFO) -> None:
     """Send structlog's and the standard library's records of this level and above to stderr.
 
     structlog's go through the standard library, too, whose handlers can be told not to raise: a log that can't be
-    written ends nobody's request.
+    written ends nobody's request. Tracebacks have no values of variables, which may be a client's text or an API key,
+    and take long to show.
     """
     logging.raiseExceptions = False
     described: list[Processor] = [
@@ -27,7 +28,10 @@ def configure_logging(level: int = logging.INFO) -> None:
             foreign_pre_chain=described,
             processors=[
                 ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+                structlog.dev.ConsoleRenderer(
+                    colors=sys.stderr.isatty(),
+                    exception_formatter=structlog.dev.plain_traceback,  # that of the Rich library shows locals
+                ),
             ],
         )
     )

@@ -10,11 +10,15 @@ from .protocol import Drafts, Receipt
 
 
 def receipt_of(sequences: Iterable[Finished], seed: int | None) -> Receipt:
-    """The costs of all sequences added up."""
+    """The costs of all sequences added up.
+
+    Of a prompt that was given up before the engine had computed it, only what was computed counts.
+    """
     prompt = warmed = cached = computed = output = passes = 0
     drafts: dict[str, tuple[int, int]] = {}
     for finished in sequences:
-        prompt += finished.prompt_tokens
+        counted = finished.warmed_tokens + finished.cached_tokens + finished.computed_tokens
+        prompt += counted if finished.reason == "cancel" else finished.prompt_tokens
         warmed += finished.warmed_tokens
         cached += finished.cached_tokens
         computed += finished.computed_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from ..kernel_buffers import bound_kernel_buffers
 from ..limits import Limits
@@ -14,10 +14,12 @@ from .responses import ABORT
 
 _MAX_HEAD: Final = 64 << 10
 """Bytes of a request's line and headers."""
+_MAX_PIPELINED: Final = 64
+"""Requests of one connection that are answered or wait behind those that are."""
 
 
 class DoorConnection(HttpToolsProtocol):
-    """Cuts connections that send no request, too long a head, or a body without end, or that take nothing.
+    """Cuts connections that send no request, too long a head, too much at once, or that take nothing.
 
     `limits` and `most` are set on a subclass, since uvicorn makes the instances.
     """
@@ -31,6 +33,7 @@ class DoorConnection(HttpToolsProtocol):
         self._in_head = True
         self._received = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._unanswered: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
@@ -44,14 +47,24 @@ class DoorConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
+        # uvicorn tells only the newest request that its client is gone, which may be one that waits behind another.
+        for cycle in self._unanswered:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._received += len(data)
         body = 2 * self.limits.max_frame_bytes + LINGER_BYTES
-        if self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + body):
+        waiting = sum(len(cycle.body) for cycle, _ in self.pipeline)
+        too_much = self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + body)
+        if too_much or waiting > 2 * self.limits.max_frame_bytes:
             self.transport.abort()
+        elif self.pipeline:
+            self.flow.resume_reading()  # uvicorn would read no further, nor see that the client goes
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -65,6 +78,10 @@ class DoorConnection(HttpToolsProtocol):
         self._in_head = False
         self._cancel_head_timer()
         super().on_headers_complete()
+        self._unanswered = [cycle for cycle in self._unanswered if not cycle.response_complete]
+        self._unanswered.append(self.cycle)
+        if len(self._unanswered) > _MAX_PIPELINED:
+            self.transport.abort()
 
     def timeout_keep_alive_handler(self) -> None:
         self.transport.abort()  # `close` would wait for a reader that takes nothing

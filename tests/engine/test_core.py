@@ -437,14 +437,28 @@ def test_a_paused_sequence_is_cancelled_as_any(fake, steps):
     assert event.finished.reason == "cancel" and not engine.has_work
 
 
-def test_a_sequence_paused_in_a_pass_rests_from_the_next_on(engine):
-    """What the pass under way computes still comes; the others go on without it."""
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_sequence_paused_in_a_pass_rests_from_the_next_on(fake, planned):
+    """What the pass under way computes still comes; the others go on. One that is planned yet rests at once."""
+    backend = fake.FakeBackend()
+    engine = Engine(backend, fake.FakeTokenizer())
+    forward = backend.forward
+
+    def pausing(batch, should_abort):
+        engine.pause(1, True)
+        return forward(batch, should_abort)
+
     engine.add(request(1, replay=letters(20)))
     engine.add(request(2, letters(30), replay=letters(20)))
-    engine.step(lambda: engine.pause(1, True))
+    if planned:
+        backend.forward = pausing
+        engine.step()
+        backend.forward = forward
+    else:
+        engine.step(lambda: engine.pause(1, True))
     events = [event for _ in range(5) for event in engine.step()]
     assert {event.id for event in events} == {2}
-    assert next(seq for seq in engine.scheduler.running if seq.paused).output_tokens == 1
+    assert next(seq for seq in engine.scheduler.running if seq.paused).output_tokens == planned
 
 
 def test_nothing_of_an_aborted_pass_counts(fake, run):

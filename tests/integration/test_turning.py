@@ -344,8 +344,10 @@ async def test_a_request_is_turned_before_its_first_token(narrow, narrow_engine,
         editor.say(Interrupt(1))
     await editor.ended()
     ends = [end for end in editor.of(Done, Error) if end.request == 1]
-    assert [end.reason for end in ends] == ["interrupted" if turn == "steered" else turn]
-    if turn != "steered":
+    if turn == "steered":  # the answer is short, and may be at its end when it is interrupted
+        assert [end.reason for end in ends] in (["interrupted"], ["stop"])
+    else:
+        assert [end.reason for end in ends] == [turn]
         assert [frame for frame in editor.of(Delta, Ops) if frame.stream == 0] == []
         assert ends[0].receipt.output_tokens == 0
         assert ends[0].receipt.computed_tokens < ends[0].receipt.prompt_tokens

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine import Finished, SequenceEvent, pack_tokens
+from warmline.realtime import conversations
 from warmline.realtime.chat_prompts import ChatPrompts
 from warmline.realtime.conversations import Conversations
 from warmline.realtime.document import Document
 from warmline.realtime.errors import Refused
 from warmline.realtime.fences import lf
+from warmline.realtime.hunks import changed_span, hunks_of
 from warmline.realtime.limits import Limits
+from warmline.realtime.planning import LONG_PLAN_CHARS
 from warmline.realtime.protocol import Change, Chat, ErrorCode, Open, Sampling, TextEdit
 
 from .conftest import patched
@@ -358,3 +361,32 @@ def test_much_too_much_is_refused_without_being_tokenised(talk, prompts, monkeyp
     refused(ErrorCode.PROMPT_TOO_LONG, talk.begin, "?" * 100_000)
     refused(ErrorCode.PROMPT_TOO_LONG, talk.begin, "?", replay="?" * 100_000)
     assert len(talk.held) == 0
+
+
+def test_a_shortened_document_is_prepared_beside_the_event_loop(talk):
+    """Comparing it with what was shown takes time, too."""
+    talk.put("a", "x = 1\n" * 1000)
+    talk.turn("1", "a")
+    talk.put("a", "x = 2\n", version=2)
+    assert talk.begin("2", "a").layout.chars > LONG_PLAN_CHARS
+
+
+@pytest.mark.parametrize(("old", "new"), [(1000, 10), (10, 1000)])
+def test_a_document_whose_length_changed_much_is_not_compared(talk, monkeypatch, old, new):
+    """It is shown whole in any case."""
+    monkeypatch.setattr(conversations, "hunks_of", None)
+    talk.put("a", "x = 1\n" * old)
+    talk.turn("1", "a")
+    talk.put("a", "y = 1\n" * new, version=2)
+    assert "a, as it is now:" in talk.read(talk.begin("2", "a").layout.plan().prompt)
+
+
+DOCUMENTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "a long line\n"]), max_size=40).map("".join)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_hunks_are_shown_where_they_are_at_most_a_quarter_of_the_document(before, text):
+    """Whether that is seen by comparing or from the lengths."""
+    hunks = hunks_of(before, *changed_span(before, text))
+    context = conversations._Context("a", "", text, before)
+    assert context.shown().startswith("a has changed:") == (4 * len(hunks) <= len(text))

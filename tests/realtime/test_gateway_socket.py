@@ -6,9 +6,11 @@ import asyncio
 import random
 
 import pytest
+from warmline.realtime import connection
 from warmline.realtime.errors import Refused
 from warmline.realtime.framing import frame as framed
 from warmline.realtime.gateway_socket import GatewaySocket
+from warmline.realtime.large_open import LARGE_FRAME
 from warmline.realtime.protocol import (
     JSON,
     MSGPACK,
@@ -18,6 +20,7 @@ from warmline.realtime.protocol import (
     Error,
     ErrorCode,
     Hello,
+    Open,
     Ping,
     Pong,
     TextEdit,
@@ -27,6 +30,7 @@ from warmline.realtime.protocol import (
 from warmline.realtime.session import Session
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
+from websockets.protocol import State
 
 both = pytest.mark.parametrize("subprotocol", SUBPROTOCOLS)
 URI = "file:///a"
@@ -131,29 +135,28 @@ async def test_a_full_queue_holds_the_rest_of_a_read(serve, dial, monkeypatch):
 
 async def test_what_a_client_left_behind_is_dropped_with_it(serve, dial, until, monkeypatch, one_at_a_time):
     """One that vanishes while its messages wait for their turn ends as any other."""
-    handled = []
+    handled, faults = [], []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     server = await serve()
     wire = await dial(server)
 
     def handle(session: Session, message: object, *times: int) -> None:
         handled.append(message)
-        for connection in server._server.connections:
-            connection.transport.abort()
+        for ws in server._server.connections:
+            ws.transport.abort()
 
     monkeypatch.setattr(Session, "handle", handle)
     wire.connection.transport.write(Frame(Opcode.BINARY, wire.codec.encode(Ping(1))).serialize(mask=True) * 100)
     await until(lambda: not server._connections)
+    await asyncio.sleep(0.01)
     assert len(handled) == 1
+    assert faults == []
 
 
 async def test_frames_may_come_with_the_upgrade(serve):
     """Cut wherever the network likes, and messages behind them are taken at once all the same."""
     server = await serve()
-    request = (
-        "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-        f"Sec-WebSocket-Protocol: {MSGPACK}\r\n\r\n"
-    ).encode()
+    request = _upgrade(MSGPACK)
     encode = client_codec(MSGPACK).encode
     hello, ping = (Frame(Opcode.BINARY, encode(message)).serialize(mask=True) for message in (Hello(), Ping(7)))
     for cut in (len(request) - 3, len(request), len(request) + 1, len(request) + len(hello)):
@@ -167,8 +170,8 @@ async def test_frames_may_come_with_the_upgrade(serve):
             await reader.readuntil(b"scripted")  # the welcome
             writer.write(ping)
             await reader.readuntil(framed(server_codec(MSGPACK).encode(Pong(7, 0, 0)), False)[2:4])
-        (connection,) = server._server.connections
-        assert connection._bounds.between
+        (ws,) = server._server.connections
+        assert ws._bounds.between
         writer.transport.abort()
         while server._server.connections:
             await asyncio.sleep(0.002)
@@ -260,3 +263,75 @@ async def test_a_bad_message_between_good_ones_is_answered_in_its_turn(serve, di
     await client.send(Ping(3))
     answers = [await client.receive() for _ in range(5)]
     assert [getattr(answer, "sent", "error") for answer in answers] == [1, "error", 2, "error", 3]
+
+
+async def test_what_comes_behind_a_message_in_hand_waits_for_it(serve, dial, until, monkeypatch):
+    """A large text is read in turns, and a change and a request that come meanwhile are about it."""
+    reading, go_on, reads = asyncio.Event(), asyncio.Event(), []
+    read_open, data_received = connection.read_open, GatewaySocket.data_received
+
+    async def read_later(data: bytes):
+        reading.set()
+        await go_on.wait()
+        return await read_open(data)
+
+    def note(ws: GatewaySocket, data: bytes) -> None:
+        data_received(ws, data)
+        reads.append(data)
+
+    client = await dial(await serve())
+    monkeypatch.setattr(connection, "read_open", read_later)
+    text = "é = 1\n" * (LARGE_FRAME // 6)
+    await client.open(text)
+    await until(reading.is_set)
+    monkeypatch.setattr(GatewaySocket, "data_received", note)
+    for message in (Change(URI, 1, 2, [TextEdit(0, 0, "x")]), Complete(1, URI, 2, 1)):
+        before = len(reads)
+        await client.send(message)
+        await until(lambda before=before: len(reads) > before)
+    go_on.set()
+    assert (await client.ended())[1].reason == "stop"
+
+
+async def test_reads_that_come_while_one_is_held_follow_it(serve, dial, one_at_a_time):
+    """A transport may bring what it had read before it was paused, more than once."""
+    server = await serve()
+    client = await dial(server)
+    (ws,) = server._server.connections
+    encode = client.codec.encode
+    data = b"".join(Frame(Opcode.BINARY, encode(Ping(number))).serialize(mask=True) for number in range(30))
+    for at in range(0, len(data), 50):
+        ws.data_received(data[at : at + 50])
+        assert ws._held
+    assert [(await client.receive()).sent for _ in range(30)] == list(range(30))
+
+
+async def test_a_protocol_failure_ends_the_session_at_once(serve, engine, until):
+    """Though a flood comes behind it, and its client reads and closes nothing."""
+    engine.paused = True
+    server = await serve()
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    encode = client_codec(JSON).encode
+    messages = Hello(), Open(URI, 1, "python", "x = 1\n"), Complete(1, URI, 1, 0)
+    writer.write(_upgrade(JSON))
+    writer.write(b"".join(Frame(Opcode.TEXT, encode(message)).serialize(mask=True) for message in messages))
+    await until(lambda: engine.running == 1)
+    (ws,) = server._server.connections
+    ws.close_timeout = 3600.0
+    ping = Frame(Opcode.TEXT, encode(Ping(1))).serialize(mask=True)
+    writer.write(Frame(Opcode.TEXT, b"\xc1").serialize(mask=True) + ping * 3000)
+    try:
+        await until(lambda: engine.running == 0)
+        assert ws.protocol.state is State.CLOSING
+    finally:
+        ws.transport.abort()
+        writer.transport.abort()
+
+
+def _upgrade(subprotocol: str) -> bytes:
+    """A bare client's handshake."""
+    return (
+        "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        f"Sec-WebSocket-Protocol: {subprotocol}\r\n\r\n"
+    ).encode()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warmline.realtime import hunks as hunks_module
 from warmline.realtime.hunks import changed_span, hunks_of, split_lines
 
 from .conftest import patched
@@ -39,3 +41,37 @@ def test_hunks_are_as_long_as_what_changed():
     hunks = hunks_of("".join(lines), *changed_span("".join(lines), "".join(new)))
     assert hunks.count("@@ -") == 2
     assert len(split_lines(hunks)) == 2 + 7 + 8
+
+
+@given(LINES, LINES, LINES, TEXTS)
+def test_what_joins_the_line_behind_it_changes_that_line(before, old, after, new):
+    """A text without a line end in the place of whole lines."""
+    start = len("".join(before))
+    end = start + len("".join(old))
+    text = "".join((*before, *old, *after))
+    hunks = hunks_of(text, (start, end), new)
+    assert patched(text, hunks) == text[:start] + new + text[end:]
+    assert after == [] or "\\ No newline" not in hunks  # the text ends as before
+
+
+@given(LINES.map("".join), TEXTS, LINES, st.integers(0, 60))
+def test_hunks_are_right_however_little_was_compared(old, new, around, steps):
+    """What is left to compare is removed and added then, and what stands around it is still not touched."""
+    head, tail = "".join(around), "".join(around)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hunks_module, "_STEPS", steps)
+        text = head + old + tail
+        hunks = hunks_of(text, (len(head), len(head + old)), new)
+        assert patched(text, hunks) == head + new + tail
+    changed = [row for row in split_lines(hunks) if row[0] in "+-"]
+    assert len(changed) <= len(split_lines(old)) + len(split_lines(new)) + 2  # one may join another
+
+
+def test_lines_that_repeat_are_compared_a_bounded_number_of_times(monkeypatch):
+    """With none left, all lines that may differ are one change."""
+    old, new = "a\nb\n" * 50, "b\na\n" * 50
+    assert hunks_of(old, (0, len(old)), new).count("\n-") < 50
+    monkeypatch.setattr(hunks_module, "_STEPS", 1000)
+    hunks = hunks_of(old, (0, len(old)), new)
+    assert hunks.count("@@ -") == 1
+    assert hunks.count("\n-") == hunks.count("\n+") == 100

@@ -6,6 +6,8 @@ import io
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -50,3 +52,35 @@ def test_a_log_that_cannot_be_written_raises_nothing(
     configure()
     stderr.close()
     structlog.get_logger("warmline.test").error("nobody reads this")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("logger", [structlog.get_logger("warmline.test"), logging.getLogger("uvicorn")])
+def test_a_fault_is_logged_without_the_values_of_variables(
+    configure: Callable[[], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,
+    logger: Any,
+) -> None:
+    """They may be a client's text, an API key or its salt; where the fault is, is said."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    configure()
+
+    def fail(text: str, credentials: dict[str, str]) -> None:
+        raise RuntimeError("it broke")
+
+    try:
+        fail("PASSWORD = 'hunter2'", {"key": "sk-hidden", "salt": "pepper"})
+    except RuntimeError as error:
+        logger.exception("request failed")
+        logger.error("request failed", exc_info=error)
+    logged = capsys.readouterr().err
+    assert logged.count("in fail") == logged.count("RuntimeError: it broke") == 2
+    assert not [value for value in ("hunter2", "sk-hidden", "pepper") if value in logged.replace(_own_lines(), "")]
+
+
+def _own_lines() -> str:
+    """The line of this file that a traceback shows, which has the values as they are written above."""
+    (line,) = [line for line in Path(__file__).read_text().splitlines() if line.strip().startswith('fail("PASSWORD')]
+    return line.strip()

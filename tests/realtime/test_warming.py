@@ -322,6 +322,16 @@ async def test_the_window_that_comes_next_is_warmed_when_nothing_else_is_wanted(
     assert typist.warmed[2:] == [BLOCK + "ab" + BLOCK, "next" + BLOCK + BLOCK]
 
 
+async def test_the_window_behind_a_version_that_is_gone_is_not_warmed(make):
+    """Operations were applied since the key: where it was typed is somewhere else by now."""
+    typist = make(BLOCK)
+    typist.prompts.next = "next" + BLOCK
+    typist.type("a")
+    typist.document.change(Change(NAME, 2, 3, [TextEdit(0, 1, "yy")]), typist.limits)
+    await typist.idle()
+    assert typist.warmed == [BLOCK + "a"]
+
+
 async def test_it_is_warmed_beside_the_request_that_came_with_the_key(make):
     """Which computes its own place."""
     typist = make()

@@ -315,6 +315,70 @@ def held(engine):
     yield "never"
 
 
+@pytest.mark.parametrize("body", [HELLO, STREAM], ids=["whole", "stream"])
+@pytest.mark.parametrize("said", [[], ["some "]], ids=["before", "during"])
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_client_that_goes_frees_its_sequence_with_requests_behind_it(
+    serve_http, bare, engine, until, body, said, together
+):
+    """Those are never begun, and nothing of it is a fault."""
+    engine.scripts.append(itertools.chain(said, held(engine)))
+    server = await serve_http()
+    client = await bare(server)
+    with structlog.testing.capture_logs() as logs:
+        client.send(CHAT, body)
+        if not together:
+            await until(lambda: engine.requests and (engine.paused or not said))
+        client.send(CHAT, {**body, "user": "x" * 100_000})
+        client.send(CHAT, body)
+        await until(lambda: engine.requests and (engine.paused or not said))
+        (connection,) = server._door._server.server_state.connections
+        await until(lambda: len(connection.pipeline) == 2)
+        await client.close()
+        await until(lambda: engine.running == 0 and server._door.drained)
+        await until(lambda: not server._door._server.server_state.tasks)
+    assert (len(engine.cancelled), len(engine.requests)) == (1, 1)
+    assert [entry for entry in logs if entry["log_level"] == "error"] == []
+
+
+async def test_a_client_that_shuts_down_its_sending_side_is_gone(serve_http, bare, engine, until):
+    """One that goes looks the same, and its sequence must not go on."""
+    engine.scripts.append(held(engine))
+    client = await bare(await serve_http())
+    client.send(CHAT, HELLO)
+    await until(lambda: bool(engine.requests))
+    client.writer.write_eof()
+    await until(lambda: engine.running == 0)
+    assert await client.closed() == b""
+
+
+async def test_requests_sent_together_are_answered_in_order(serve_http, bare, engine):
+    """One after the other, over one connection, and again."""
+    client = await bare(await serve_http())
+    for _ in range(3):
+        engine.scripts += [[f"{number}"] for number in range(30)]
+        for _ in range(30):
+            client.send(CHAT, HELLO)
+        answers = [json.loads((await client.answer()).body) for _ in range(30)]
+        said = [answer["choices"][0]["message"]["content"] for answer in answers]
+        assert said == [f"{number}" for number in range(30)]
+
+
+async def test_so_many_requests_wait_on_a_connection(serve_http, bare, engine, until):
+    """And so many bytes of them."""
+    engine.paused = True
+    server = await serve_http(limits=Limits(max_document_bytes=1000))
+    many, much = await bare(server), await bare(server)
+    for _ in range(65):
+        many.send("/v1/completions", {"prompt": "x"})
+    assert await many.closed() == b""
+    much.send("/v1/completions", {"prompt": "x"})
+    for _ in range(4):
+        much.send("/v1/completions", b"x" * (server._config.limits.max_frame_bytes - 1))
+    assert await much.closed() == b""
+    await until(lambda: engine.running == 0)
+
+
 async def test_leaving_a_stream_early_frees_its_sequence(serve_http, openai_client, engine, until):
     """As people do with OpenAI's client."""
     engine.scripts.append(itertools.repeat("word "))
