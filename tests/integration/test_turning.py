@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from warmline.engine import EngineOptions, LocalEngine, load_tokenizer
+from warmline.engine import BLOCK_SIZE, EngineOptions, LocalEngine, load_tokenizer
 from warmline.realtime.chat_prompts import ChatPrompts
 from warmline.realtime.limits import Limits
 from warmline.realtime.metrics import Metrics
@@ -350,7 +350,9 @@ async def test_a_request_is_turned_before_its_first_token(narrow, narrow_engine,
         assert [end.reason for end in ends] == [turn]
         assert [frame for frame in editor.of(Delta, Ops) if frame.stream == 0] == []
         assert ends[0].receipt.output_tokens == 0
-        assert ends[0].receipt.computed_tokens < ends[0].receipt.prompt_tokens
+        receipt = ends[0].receipt  # it counts no more of the prompt than was computed
+        assert receipt.prompt_tokens == receipt.cached_tokens + receipt.computed_tokens
+        assert receipt.computed_tokens <= BLOCK_SIZE * receipt.forward_passes  # the rows of a pass there
     assert narrow_engine.stats.blocks_used == narrow_engine.stats.waiting == 0
     editor.session.close()
     holder.session.close()
