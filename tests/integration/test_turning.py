@@ -114,6 +114,8 @@ def edit(request: int, **fields: Any) -> Edit:
     )
 
 
+GOING_ON = Sampling(max_tokens=400, temperature=1.5, seed=11, logit_bias=dict.fromkeys((0, 2, 3, 5), -100.0))
+"""Text that goes on as long as it may: the model's end tokens are never chosen."""
 ENDINGS: dict[str, Callable[[], list[Any]]] = {
     "cancel": lambda: [Cancel(1)],
     "interrupted": lambda: [Interrupt(1)],
@@ -130,7 +132,7 @@ async def test_a_request_ends_once_and_frees_its_memory(connect, state, reason):
     is_edit = reason == "conflict" or state == "steered"
     if is_edit and reason == "superseded":
         pytest.skip("an edit is not superseded")
-    editor.say(edit(1) if is_edit else Complete(1, URI, 1, len(CODE), Sampling(max_tokens=400, temperature=1.5)))
+    editor.say(edit(1) if is_edit else Complete(1, URI, 1, len(CODE), GOING_ON))
     if state in ("writing", "paused", "steered"):
         await editor.until(lambda: bool(editor.of(Delta, Ops)))
     if state == "paused":
@@ -318,10 +320,10 @@ async def test_a_request_is_turned_before_its_first_token(narrow, narrow_engine,
     """While it waits for room, or when a part of its prompt is computed: its memory is free at once."""
     holder, editor = narrow(), narrow()
     if state == "queued":
-        holder.say(Complete(1, URI, 1, len(LONG), Sampling(max_tokens=400, temperature=1.5)))
+        holder.say(Complete(1, URI, 1, len(LONG), GOING_ON))
         await holder.until(lambda: bool(holder.of(Delta)))
     is_edit = turn in ("conflict", "steered")
-    sampling = Sampling(max_tokens=100, temperature=0.6)
+    sampling = Sampling(max_tokens=100, temperature=0.6, seed=11)
     passes, freed = narrow_engine.stats.forward_passes, sum(narrow_engine.stats.freed)
     if is_edit:
         editor.say(Edit(1, URI, 1, 0, len(FUNCTION), "rename amount to count", sampling))
