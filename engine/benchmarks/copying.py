@@ -12,7 +12,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -84,7 +85,8 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
                     file, mode = modes[way]
                     with llama_server(binary, file, context, ours.engine.model.threads, mode) as server:
                         version = version or server.version()
-                        runs[way].append([_by_server(server, request) for request in requests])
+                        ends = ours.engine.tokenizer.eos_ids
+                        runs[way].append([_by_server(server, request, ends) for request in requests])
                 else:
                     runs[way].append([ours.generate(request, way) for request in requests])
     reference = runs[PLAIN][0]
@@ -136,9 +138,12 @@ class _Ours:
         return Generated(tokens, seconds, proposed, sum(draft.accepted for draft in finished.drafts))
 
 
-def _by_server(server: LlamaServer, request: Copying) -> Generated:
+def _by_server(server: LlamaServer, request: Copying, ends: Collection[int]) -> Generated:
     server.generate(request.prompt, 0)
-    return server.generate(request.prompt, request.max_tokens)
+    generated = server.generate(request.prompt, request.max_tokens)
+    if generated.tokens and generated.tokens[-1] in ends:  # it counts the end token, we don't
+        return replace(generated, tokens=generated.tokens[:-1])
+    return generated
 
 
 def _figures(rounds: Sequence[Sequence[Generated]], reference: Sequence[Generated]) -> dict[str, Any]:
