@@ -23,7 +23,7 @@ class StepBudget:
     """Rows of prompts while somebody decodes."""
     prefill_stretch: float = 2.0
     """How many times as long a pass with prompts may take, drafts included. Beside decoding sequences, as one with
-    a row of each of these: at 2 half of the time is theirs, so that those who decode go at half their speed at worst,
+    a row of each of these: at 2 half of the time is theirs, so that those who decode keep about half their speed,
     however long a prompt is. Where nobody decodes, as one of ``prefill`` rows without context. A row of a prompt is
     computed in any case: who decodes is slower than that only where this one attends to more than all others take."""
     warm: int = 64
