@@ -1,9 +1,10 @@
 """The gateway. What the package offers to others is the wire: its messages, codecs and the text arithmetic of it."""
 
-from .framing import FrameBounds, masked_frame, read_unmasked
-from .merging import RangeTracker
-from .offset_index import OffsetIndex
-from .place import PlaceTracker
+from .completing.place import PlaceTracker
+from .documents.offset_index import OffsetIndex
+from .documents.text import content_hash, replace_lone_surrogates, string_index, utf16_length, utf16_offset
+from .documents.text_edits import apply_edits
+from .editing.merging import RangeTracker
 from .protocol import (
     JSON,
     MAX_STREAMS,
@@ -52,8 +53,7 @@ from .protocol import (
     client_codec,
     server_codec,
 )
-from .text import content_hash, replace_lone_surrogates, string_index, utf16_length, utf16_offset
-from .text_edits import apply_edits
+from .sockets.framing import FrameBounds, masked_frame, read_unmasked
 
 __all__ = [
     "JSON",

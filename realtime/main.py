@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from .interrupts import Stopped, stop_by
+from .cli.interrupts import Stopped, stop_by
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     elif command in ("edit", "complete"):
         stop_by(130, signal.SIGINT)  # until the request is made
     try:
-        from .cli import run
+        from .cli.app import run
 
         status = run(sys.argv[1:])
     except ModuleNotFoundError as error:

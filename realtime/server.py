@@ -22,17 +22,17 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from .auth import Authenticator, is_loopback
-from .chat_prompts import ChatPrompts, ChatTokenizer
-from .connection import Connection
-from .fill_in_middle import FillMode, choose_form
-from .gateway_socket import GatewaySocket
-from .handshake import Gatekeeper
 from .limits import Limits
-from .loop_lag import LagMonitor
-from .metrics import Metrics
-from .prompts import PromptBuilder
+from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
+from .prompting.fill_in_middle import FillMode, choose_form
+from .prompting.prompts import PromptBuilder
 from .protocol import SUBPROTOCOLS, CloseCode
 from .session import Service
+from .sockets.connection import Connection
+from .sockets.gateway_socket import GatewaySocket
+from .sockets.handshake import Gatekeeper
+from .telemetry.loop_lag import LagMonitor
+from .telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from .http import HttpDoor

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from warmline.engine import EngineHandle
 
-from .chat_prompts import ChatPrompts
 from .limits import Limits
-from .metrics import Metrics
-from .planning import planning_threads
-from .prompts import PromptBuilder
+from .prompting.chat_prompts import ChatPrompts
+from .prompting.planning import planning_threads
+from .prompting.prompts import PromptBuilder
+from .telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from .document import Document
+from .documents.document import Document
 from .errors import FAULT, Refused, shown
 from .protocol import (
     Cancel,
@@ -25,10 +25,10 @@ from .protocol import (
     Steer,
     Warm,
 )
-from .requests import Requests
+from .requests.requests import Requests
+from .requests.surroundings import Send
 from .service import Service
-from .surroundings import Send
-from .tracing import clock
+from .telemetry.tracing import clock
 from .warming import Warmer
 
 __all__ = ["Service", "Session"]

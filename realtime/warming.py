@@ -21,13 +21,13 @@ from typing import Final, TypeVar
 import structlog
 from warmline.engine import BLOCK_SIZE, SequenceEvent, WarmRequest, pack_tokens
 
-from .document import Document
+from .documents.document import Document
+from .documents.text import utf16_length
 from .errors import Refused
-from .planning import PlanQueue
-from .prompts import Layout, PromptPlan
+from .prompting.planning import PlanQueue
+from .prompting.prompts import Layout, PromptPlan
 from .protocol import Complete, Edit, TextEdit
 from .service import Service
-from .text import utf16_length
 
 logger = structlog.get_logger("warmline.warming")
 

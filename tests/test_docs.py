@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer.main
 from warmline import client
-from warmline.realtime.cli import app
+from warmline.realtime.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]

@@ -41,7 +41,7 @@ def test_other_packages_are_used_through_their_public_surface(package):
         ("warmline.client", ["torch", "numpy", "typer", "tokenizers", "uvloop", "rich", "warmline.engine"]),
         ("warmline.realtime", ["torch", "numpy", "typer", "websockets", "warmline.engine"]),
         ("warmline.engine", ["torch"]),
-        ("warmline.realtime.cli", ["torch", "websockets", "tokenizers"]),
+        ("warmline.realtime.cli.app", ["torch", "websockets", "tokenizers"]),
     ],
 )
 def test_a_light_package_imports_nothing_heavy(package, heavy):

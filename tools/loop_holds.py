@@ -39,12 +39,13 @@ from warmline.engine import (
     load_tokenizer,
 )
 from warmline.engine.loading.catalog import fetch_model
-from warmline.realtime.chat_prompts import ChatPrompts
-from warmline.realtime.document import Document
-from warmline.realtime.edits import EditAligner
+from warmline.realtime.documents.document import Document
+from warmline.realtime.documents.text import content_hash, utf16_length
+from warmline.realtime.documents.text_edits import MAX_NEAR
+from warmline.realtime.editing.edits import EditAligner
 from warmline.realtime.limits import Limits
-from warmline.realtime.metrics import Metrics
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.chat_prompts import ChatPrompts
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import (
     JSON,
     MSGPACK,
@@ -66,9 +67,8 @@ from warmline.realtime.protocol import (
 )
 from warmline.realtime.server import GatewayServer, ServerConfig
 from warmline.realtime.session import Service, Session
-from warmline.realtime.text import content_hash, utf16_length
-from warmline.realtime.text_edits import MAX_NEAR
-from warmline.realtime.tracing import clock
+from warmline.realtime.telemetry.metrics import Metrics
+from warmline.realtime.telemetry.tracing import clock
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol

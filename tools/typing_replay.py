@@ -20,12 +20,12 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from warmline.engine import load_tokenizer
 from warmline.engine.loading.catalog import fetch_model
-from warmline.realtime.document import Document
-from warmline.realtime.fill_in_middle import FillForm
+from warmline.realtime.documents.document import Document
+from warmline.realtime.documents.text import utf16_length
 from warmline.realtime.limits import Limits
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.fill_in_middle import FillForm
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import Change, Open, TextEdit
-from warmline.realtime.text import utf16_length
 
 FORMS: Final[dict[str, FillForm | None]] = {
     "what is before": None,

@@ -7,11 +7,11 @@ from typing import Final
 
 from warmline.engine import Copying, PlanCopies, Tokenizer
 
-from ..document import Document
+from ..documents.document import Document
 from ..errors import Refused
 from ..evaluation.records import EditRecord
 from ..limits import Limits
-from ..prompts import PromptBuilder
+from ..prompting.prompts import PromptBuilder
 from ..protocol import Open
 
 _SHORTEST: Final = 100

@@ -8,11 +8,11 @@ from typing import Final
 
 from warmline.engine import EditReplay, EngineOptions, Tokenizer, run_edits_benchmark
 
-from ..document import Document
+from ..documents.document import Document
 from ..errors import Refused
 from ..evaluation.records import EditRecord
 from ..limits import Limits
-from ..prompts import PromptBuilder
+from ..prompting.prompts import PromptBuilder
 from ..protocol import Open
 from .copying import copies
 

@@ -34,11 +34,11 @@ from warmline.engine import (
     this_machine,
 )
 
-from ..document import Document
+from ..documents.document import Document
 from ..errors import Refused
 from ..evaluation.records import EditRecord
 from ..limits import Limits
-from ..prompts import PromptBuilder, PromptPlan
+from ..prompting.prompts import PromptBuilder, PromptPlan
 from ..protocol import Open
 from .judging import judged
 from .service import running_service

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from warmline.engine import EngineOptions, OfflineEngine
 
-from ..interrupts import no_interrupt_lost
+from ..cli.interrupts import no_interrupt_lost
 from .records import EditRecord, Record
 from .report import as_json, console, print_failures, print_report
 from .run import Evaluation, Model

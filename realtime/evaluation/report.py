@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from warmline.engine import ModelInfo, print_table, table_console
 
-from ..hunks import split_lines
-from ..report import printable
+from ..cli.report import printable
+from ..documents.hunks import split_lines
 from . import summary
 from .records import EditRecord
 from .run import Outcome

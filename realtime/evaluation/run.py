@@ -23,13 +23,13 @@ from warmline.engine import (
     pack_tokens,
 )
 
-from ..document import Document
+from ..documents.document import Document
 from ..errors import Refused
-from ..fill_in_middle import choose_form
 from ..limits import Limits
-from ..outputs import EditOutput
-from ..prompts import PromptBuilder, PromptPlan, PromptTokenizer
+from ..prompting.fill_in_middle import choose_form
+from ..prompting.prompts import PromptBuilder, PromptPlan, PromptTokenizer
 from ..protocol import MAX_INT, Open, Operation, Ops
+from ..requests.outputs import EditOutput
 from .records import CompletionRecord, EditRecord, Record
 from .scores import CompletionScores, EditScores, score_completion, score_edit
 from .syntax import parses

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from rapidfuzz.distance import Indel, LCSseq
 
-from ..hunks import split_lines
+from ..documents.hunks import split_lines
 
 _Z: Final = 1.959963984540054
 """The normal distribution's quantile for an interval of 95 %."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from warmline.engine import Finished, TokenLogprobs
 
-from ..scored import TokenBytes
+from ..requests.scored import TokenBytes
 from .logprobs import (
     ChatCollector,
     ChatLogprobs,

@@ -22,14 +22,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from warmline.engine import GenerationRequest, ModelInfo, SamplingParams, pack_tokens
 
-from ..chat_template import Role
 from ..errors import FAULT, Refused
-from ..planning import LONG_PLAN_CHARS
+from ..prompting.chat_template import Role
+from ..prompting.planning import LONG_PLAN_CHARS
+from ..prompting.windows import MAX_CHARS_PER_TOKEN
 from ..protocol import ErrorCode
 from ..service import Service
-from ..trace_context import valid_traceparent
-from ..tracing import Trace, clock
-from ..windows import MAX_CHARS_PER_TOKEN
+from ..telemetry.trace_context import valid_traceparent
+from ..telemetry.tracing import Trace, clock
 from .answers import Answer, ChatAnswer, CompletionAnswer
 from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
 from .guard import SALT

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from warmline.engine import SamplingParams
 
+from ..prompting.windows import MAX_CHARS_PER_TOKEN
 from ..protocol import (
     MAX_INT,
     MAX_STOP_STRINGS,
@@ -30,7 +31,6 @@ from ..protocol import (
     Temperature,
     TopP,
 )
-from ..windows import MAX_CHARS_PER_TOKEN
 from .problems import Problem
 
 _Body = TypeVar("_Body", bound="Common")

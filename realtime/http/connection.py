@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from ..kernel_buffers import bound_kernel_buffers
 from ..limits import Limits
+from ..sockets.kernel_buffers import bound_kernel_buffers
 from .lingering import LINGER_BYTES
 from .responses import ABORT
 

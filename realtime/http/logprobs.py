@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 from warmline.engine import TokenLogprobs
 
-from ..scored import TokenBytes, text_alone
+from ..requests.scored import TokenBytes, text_alone
 
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import structlog
 from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
 
-from ..receipts import receipt_of
+from ..requests.receipts import receipt_of
 from ..service import Service
-from ..tracing import Trace, clock
+from ..telemetry.tracing import Trace, clock
 from .problems import Problem
 
 logger = structlog.get_logger("warmline.http")

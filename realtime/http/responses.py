@@ -13,7 +13,7 @@ from warmline.engine import Finished
 from ..errors import FAULT
 from ..protocol import ErrorCode
 from ..service import Service
-from ..tracing import clock
+from ..telemetry.tracing import clock
 from .answers import Answer
 from .problems import Problem
 from .reply import ClientGone, Reply

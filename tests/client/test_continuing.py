@@ -22,7 +22,7 @@ from warmline.realtime import (
     apply_edits,
     utf16_length,
 )
-from warmline.realtime.supersede import Suggestion
+from warmline.realtime.completing.supersede import Suggestion
 
 URI = "file:///a"
 CLOSERS = {"(": ")", "[": "]", "{": "}", '"': '"'}

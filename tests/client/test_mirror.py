@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warmline.client import InvalidRange
 from warmline.client.mirror import HASH_EVERY, DocumentMirror
+from warmline.realtime.documents.text import content_hash, string_index, utf16_length, utf16_offset
 from warmline.realtime.protocol import Applied, TextEdit
-from warmline.realtime.text import content_hash, string_index, utf16_length, utf16_offset
 
 pieces = st.text(st.sampled_from("ab\né漢😀"), max_size=6)
 changes = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), pieces), max_size=2 * HASH_EVERY)

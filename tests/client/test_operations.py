@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warmline.client.operations import Insert, RangeWalk
 from warmline.realtime import RangeTracker, apply_edits
+from warmline.realtime.documents.text import utf16_length
 from warmline.realtime.protocol import Operation
-from warmline.realtime.text import utf16_length
 
 texts = st.text(st.sampled_from("ab\n\r\té漢😀\u2028"), max_size=12)
 

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 from warmline.client import connect
 from warmline.engine import EngineOptions, GenerationRequest, LocalEngine, SamplingParams, load_tokenizer, pack_tokens
-from warmline.realtime.document import Document
+from warmline.realtime.documents.document import Document
 from warmline.realtime.limits import Limits
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import Open
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from warmline.engine import BLOCK_SIZE, EngineOptions, LocalEngine, load_tokenizer
-from warmline.realtime.chat_prompts import ChatPrompts
+from warmline.realtime.editing.steering import divide
 from warmline.realtime.limits import Limits
-from warmline.realtime.metrics import Metrics
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.chat_prompts import ChatPrompts
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import (
     Accepted,
     Cancel,
@@ -35,8 +35,8 @@ from warmline.realtime.protocol import (
     TextEdit,
 )
 from warmline.realtime.session import Service, Session
-from warmline.realtime.steering import divide
-from warmline.realtime.tracing import HOPS, clock
+from warmline.realtime.telemetry.metrics import Metrics
+from warmline.realtime.telemetry.tracing import HOPS, clock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

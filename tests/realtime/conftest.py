@@ -28,7 +28,8 @@ from warmline.engine import (
     load_tokenizer,
     pack_tokens,
 )
-from warmline.realtime.hunks import split_lines
+from warmline.realtime.documents.hunks import split_lines
+from warmline.realtime.documents.text import utf16_length
 from warmline.realtime.protocol import (
     MSGPACK,
     Accepted,
@@ -44,7 +45,6 @@ from warmline.realtime.protocol import (
     client_codec,
 )
 from warmline.realtime.server import GatewayServer, ServerConfig
-from warmline.realtime.text import utf16_length
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as websockets_connect
 from websockets.exceptions import ConnectionClosed

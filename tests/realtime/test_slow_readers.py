@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
-from warmline.realtime.connection import Connection
-from warmline.realtime.gateway_socket import GatewaySocket
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
     Cancel,
@@ -26,6 +24,8 @@ from warmline.realtime.protocol import (
     ServerMessage,
 )
 from warmline.realtime.session import Session
+from warmline.realtime.sockets.connection import Connection
+from warmline.realtime.sockets.gateway_socket import GatewaySocket
 
 URI = "file:///a"
 

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warmline.engine import BLOCK_SIZE, Finished, unpack_tokens
 from warmline.realtime import warming
-from warmline.realtime.document import Document
+from warmline.realtime.documents.document import Document
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
-from warmline.realtime.metrics import Metrics
-from warmline.realtime.planning import planning_threads
-from warmline.realtime.prompts import Layout, PromptPlan
+from warmline.realtime.prompting.planning import planning_threads
+from warmline.realtime.prompting.prompts import Layout, PromptPlan
 from warmline.realtime.protocol import Change, Complete, Edit, ErrorCode, Open, TextEdit
+from warmline.realtime.telemetry.metrics import Metrics
 from warmline.realtime.warming import TokenBucket, Warmer
 
 BLOCK = "x" * BLOCK_SIZE

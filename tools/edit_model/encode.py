@@ -10,12 +10,12 @@ from warmline.engine import Tokenizer
 
 # The service's own modules rather than the package's public names: the model has to see in training what it will be
 # given, so its prompts are built by what builds them when serving.
-from warmline.realtime.document import Document
-from warmline.realtime.fill_in_middle import FillForm
+from warmline.realtime.documents.document import Document
+from warmline.realtime.editing.steering import joined
 from warmline.realtime.limits import Limits
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.fill_in_middle import FillForm
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import Open
-from warmline.realtime.steering import joined
 
 from .record import CompletionRecord, EditRecord, Record
 

@@ -16,7 +16,7 @@ PREFIX_LINES: Final = 60
 SUFFIX_LINES: Final = 40
 _SHOWN_BEFORE: Final = 20
 _SHOWN_AFTER: Final = 10
-"""Lines of the context that a prompt shows (`warmline.realtime.prompts`)."""
+"""Lines of the context that a prompt shows (`warmline.realtime.prompting.prompts`)."""
 _NO_CONTEXT: Final = 0.15
 _LITTLE_CONTEXT: Final = 0.20
 """How many training records show no context and a few lines of it: requests show it all, where there is any."""

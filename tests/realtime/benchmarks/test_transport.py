@@ -8,7 +8,6 @@ import time
 
 import pytest
 from rich.console import Console
-from warmline.realtime import cli
 from warmline.realtime.benchmarks.judging import TOO_SHORT
 from warmline.realtime.benchmarks.transport import MissingPackages, ServerFailed, peers, run_transport_benchmark
 from warmline.realtime.benchmarks.transport import runner as runner_module
@@ -21,6 +20,7 @@ from warmline.realtime.benchmarks.transport.proxy import Proxy
 from warmline.realtime.benchmarks.transport.ratios import DEFAULT, FLOOR, TARGETS, ratios, verdict
 from warmline.realtime.benchmarks.transport.report import print_report
 from warmline.realtime.benchmarks.transport.terms import Reply
+from warmline.realtime.cli import app as cli
 
 PEERS = {
     "warmline, websockets",

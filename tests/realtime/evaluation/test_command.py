@@ -8,7 +8,7 @@ import json
 import msgspec
 import pytest
 from rich.console import Console
-from warmline.realtime.cli import run
+from warmline.realtime.cli.app import run
 from warmline.realtime.evaluation import report
 from warmline.realtime.evaluation.command import What, evaluate_model
 

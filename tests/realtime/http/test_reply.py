@@ -10,7 +10,7 @@ from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLog
 from warmline.realtime.http.problems import Problem
 from warmline.realtime.http.reply import ClientGone, Reply, Taken
 from warmline.realtime.limits import Limits
-from warmline.realtime.tracing import Trace
+from warmline.realtime.telemetry.tracing import Trace
 
 
 class Recorder:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from warmline.realtime.chat_prompts import ChatPrompts
 from warmline.realtime.limits import Limits
-from warmline.realtime.metrics import Metrics
-from warmline.realtime.prompts import PromptBuilder
+from warmline.realtime.prompting.chat_prompts import ChatPrompts
+from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import Accepted, Delta, Done, Error, Open, Operation, Ops, ServerMessage
 from warmline.realtime.session import Service, Session
-from warmline.realtime.tracing import clock
+from warmline.realtime.telemetry.metrics import Metrics
+from warmline.realtime.telemetry.tracing import clock
 
 URI = "file:///a"
 

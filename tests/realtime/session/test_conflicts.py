@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from warmline.realtime.protocol import Applied, Cancel, Change, Close, Edit, Interrupt, Open, Ops, TextEdit
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 HEAD = "# head\n"

@@ -23,7 +23,7 @@ from warmline.realtime.protocol import (
     TextEdit,
     Warm,
 )
-from warmline.realtime.tracing import clock
+from warmline.realtime.telemetry.tracing import clock
 
 URI = "file:///a"
 

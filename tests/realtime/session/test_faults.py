@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from warmline.engine import Finished
-from warmline.realtime import requests as requests_module
 from warmline.realtime.protocol import (
     Accepted,
     Applied,
@@ -34,10 +33,11 @@ from warmline.realtime.protocol import (
     TextEdit,
     Warm,
 )
+from warmline.realtime.requests import requests as requests_module
 
 URI = "file:///a"
 TEXT = "value = 1\n" * 40
-HOME = str(Path(requests_module.__file__).parent)
+HOME = str(Path(requests_module.__file__).parents[1])
 LAST_RITES = {"break_off", "_over", "_end", "_request_ended", "_release", "_refusal", "refuse", "refused", "names"}
 """What ends a request after a fault can't fail itself."""
 DOORS = {"on_event", "over", "end"}

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from warmline.realtime.held_text import text_to_hold
+from warmline.realtime.editing.steering import divide
 from warmline.realtime.limits import Limits
+from warmline.realtime.prompting.held_text import text_to_hold
 from warmline.realtime.protocol import (
     Accepted,
     Applied,
@@ -30,7 +31,6 @@ from warmline.realtime.protocol import (
     TextEdit,
     Warm,
 )
-from warmline.realtime.steering import divide
 
 URI = "file:///a"
 SAID = ["al", "pha", "\n", "x = 🎈\n", "be", "ta\n", "gam", "ma"]

@@ -26,8 +26,8 @@ async def test_the_end_of_a_request_is_logged_with_its_trace(client, traceparent
 
 async def test_faults_are_logged_with_their_trace(client, monkeypatch):
     """While the request runs, and before."""
-    monkeypatch.setattr("warmline.realtime.outputs.EditAligner.feed", lambda *_: 1 / 0)
-    monkeypatch.setattr("warmline.realtime.prompts.PromptBuilder.complete", lambda *_: 1 / 0)
+    monkeypatch.setattr("warmline.realtime.requests.outputs.EditAligner.feed", lambda *_: 1 / 0)
+    monkeypatch.setattr("warmline.realtime.prompting.prompts.PromptBuilder.complete", lambda *_: 1 / 0)
     client.engine.default = ["line\n"] * 9
     with capture_logs() as lines:
         client.say(Edit(1, URI, 1, 0, 9, "x", traceparent=TRACEPARENT))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from warmline.engine import unpack_tokens
-from warmline.realtime.planning import PlanQueue
+from warmline.realtime.prompting.planning import PlanQueue
 from warmline.realtime.protocol import (
     Accepted,
     Cancel,
@@ -24,7 +24,7 @@ from warmline.realtime.protocol import (
     Sampling,
     TextEdit,
 )
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 

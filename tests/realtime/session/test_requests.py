@@ -21,7 +21,7 @@ from warmline.realtime.protocol import (
     Ops,
     Sampling,
 )
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 
@@ -288,7 +288,7 @@ async def test_a_fault_of_ours_still_ends_the_request(client, monkeypatch):
     def fail(*_: object) -> None:
         raise RuntimeError("bug")
 
-    monkeypatch.setattr("warmline.realtime.outputs.EditAligner.feed", fail)
+    monkeypatch.setattr("warmline.realtime.requests.outputs.EditAligner.feed", fail)
     client.engine.default = ["line\n"] * 100
     client.say(Edit(1, URI, 1, 0, 9, "x"), complete(2))
     await client.drained()
@@ -300,7 +300,7 @@ async def test_a_fault_of_ours_still_ends_the_request(client, monkeypatch):
 
 async def test_a_fault_while_preparing_ends_the_request(client, monkeypatch):
     """Nothing was accepted, and the id is answered."""
-    monkeypatch.setattr("warmline.realtime.prompts.PromptBuilder.complete", lambda *_: 1 / 0)
+    monkeypatch.setattr("warmline.realtime.prompting.prompts.PromptBuilder.complete", lambda *_: 1 / 0)
     (error,) = client.say(complete(1))
     assert (error.request, error.code) == (1, ErrorCode.INTERNAL_ERROR)
 

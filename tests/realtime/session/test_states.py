@@ -23,7 +23,7 @@ from warmline.realtime.protocol import (
     Steered,
     TextEdit,
 )
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 TEXT = "value = 1\n" * 2000

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, unpack_tokens
+from warmline.realtime.documents.text import utf16_length
 from warmline.realtime.protocol import (
     Accepted,
     Applied,
@@ -27,8 +28,7 @@ from warmline.realtime.protocol import (
     Steered,
     TextEdit,
 )
-from warmline.realtime.text import utf16_length
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 LINES = "a = 1\nb = 2\nc = 3\nd = 4\n"

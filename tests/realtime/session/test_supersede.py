@@ -22,7 +22,7 @@ from warmline.realtime.protocol import (
     Sampling,
     TextEdit,
 )
-from warmline.realtime.tracing import HOPS
+from warmline.realtime.telemetry.tracing import HOPS
 
 URI = "file:///a"
 START = "x = "

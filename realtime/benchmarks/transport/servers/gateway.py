@@ -17,10 +17,10 @@ from warmline.engine import (
     Tokenizer,
 )
 
-from ....gateway_socket import GatewaySocket
-from ....outputs import CompletionOutput
 from ....protocol import MSGPACK, Codec, Complete, Delta, client_codec
+from ....requests.outputs import CompletionOutput
 from ....server import GatewayServer, ServerConfig
+from ....sockets.gateway_socket import GatewaySocket
 from ..delays import Put, before, behind, hold_up, replaced
 from ..terms import API_KEY
 

@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 from warmline.engine import PLAYER_COMMAND, EngineOptions, LocalEngine, PlayerReadings, Tokenizer, load_tokenizer
 
-from ....logs import configure_logging
 from ....server import run, settle_garbage_collection
+from ....telemetry.logs import configure_logging
 from ..delays import Put
 
 MODULES: Final = {

@@ -1,0 +1,1 @@
+"""What becomes of a completion while the person types on."""

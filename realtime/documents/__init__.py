@@ -1,0 +1,1 @@
+"""A client's documents: text counted as the wire counts it, its changes, and its tokens."""

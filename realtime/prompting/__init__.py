@@ -1,0 +1,1 @@
+"""From a document and a place in it to the tokens a model is given."""

@@ -1,0 +1,338 @@
+"""One socket: hello, decoding, dispatch, and a write path that never waits for a slow reader."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+from websockets.exceptions import ConnectionClosed
+
+from ..auth import Authenticator
+from ..documents.large_open import LARGE_FRAME, count_open, read_open
+from ..errors import Refused
+from ..protocol import (
+    Accepted,
+    ClientMessage,
+    CloseCode,
+    Error,
+    ErrorCode,
+    Hello,
+    Open,
+    ProtocolError,
+    ServerMessage,
+    Welcome,
+    server_codec,
+)
+from ..session import Service, Session
+from ..telemetry.tracing import clock
+from .framing import frame
+from .gateway_socket import TURN_NS, GatewaySocket
+from .outbox import Outbox
+
+logger = structlog.get_logger("warmline.connection")
+
+_POLICY_VIOLATION: Final = 1008
+_INTERNAL_ERROR: Final = 1011
+_MESSAGES_PER_TURN: Final = 64
+"""How many messages of one client are taken from its queue before others get their turn."""
+_KEEP_SECONDS: Final = 0.002
+"""How long `Accepted` may wait for a frame to leave with: a write each costs both ends more than its making."""
+
+
+class Connection:
+    """Serves one accepted WebSocket until it closes."""
+
+    def __init__(self, ws: GatewaySocket, service: Service, auth: Authenticator, server: str, name: str) -> None:
+        assert ws.subprotocol is not None
+        self._ws = ws
+        self._service = service
+        self._limits = service.limits
+        self._auth = auth
+        self._server = server
+        self._name = name
+        self._codec = server_codec(ws.subprotocol)
+        self._outbox = Outbox()
+        self._kept = b""
+        self._keeping: asyncio.TimerHandle | None = None
+        self._session: Session | None = None
+        self._received = 0
+        self._taken = 0  # the clock when the message that is handled was taken from the queue
+        self._errors_in_row = 0
+        self._ended = False
+        self._draining = False
+        self._paused = False
+        self._in_hand = False
+        self._closing: asyncio.Task[None] | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._congested_at = 0
+        ws.on_congested = self._congested
+        ws.on_drained = self._flush
+        ws.on_closing = self._end  # what the peer then still sends, or doesn't, keeps nothing running
+
+    async def run(self) -> None:
+        """Read messages until the socket closes, then end everything that was running on it."""
+        try:
+            try:
+                async with asyncio.timeout(self._limits.hello_timeout):
+                    self._session = session = await self._greet()
+            except TimeoutError:
+                await self._ws.close(CloseCode.HELLO_TIMEOUT, "no hello in time")
+                return
+            if session is None:
+                return
+            if self._draining:
+                session.drain()
+            self._ws.on_message = self._take_at_once
+            handled = busy = 0
+            while (message := await self._read()) is not None:
+                session.handle(message, self._received, clock())
+                handled += 1
+                busy += clock() - self._taken
+                if handled >= _MESSAGES_PER_TURN or busy >= TURN_NS:
+                    handled = busy = 0
+                    await asyncio.sleep(0)  # reading what is buffered already doesn't yield by itself
+        except ConnectionClosed:
+            pass
+        except Exception:
+            logger.exception("connection failed", session=self._name)
+            await self._ws.close(_INTERNAL_ERROR, "internal error")
+        finally:
+            self._end()
+            if self._closing is not None:
+                await self._closing
+
+    def send(self, message: ServerMessage) -> int:
+        """Write a message now (`Accepted`: with the next one, or soon), or hold it while the reader is slow.
+
+        Once the connection has ended, do nothing.
+
+        Returns the clock (ns) between encoding and writing.
+        """
+        if self._ended:
+            return clock()
+        if self._ws.congested:
+            self._hold(message)
+            return clock()
+        payload = self._codec.encode(message)
+        encoded = clock()
+        data = frame(payload, self._codec.text)
+        if type(message) is Accepted:
+            self._keep(data)
+        elif self._kept:
+            self._kept += data
+            self._write_kept()
+        else:
+            self._ws.write(data)
+        return encoded
+
+    def drain(self) -> None:
+        """The server goes away: end all requests, and take no more."""
+        self._draining = True
+        if self._session is not None:
+            self._session.drain()
+
+    @property
+    def drained(self) -> bool:
+        """Whether every request has ended and its terminal frame was written."""
+        return self._session is None or self._ended or (self._session.running == 0 and len(self._outbox) == 0)
+
+    # Reading ---------------------------------------------------------------------------------------------------
+
+    async def _greet(self) -> Session | None:
+        """Wait for hello and answer it; None if the socket was closed instead."""
+        while (message := await self._read()) is not None:
+            if not isinstance(message, Hello):
+                refusal = Refused(ErrorCode.HELLO_REQUIRED, "the first message of a connection must be hello")
+                if not await self._refuse(None, refusal):
+                    return None
+                continue
+            salt = self._ws.salt if self._ws.salt is not None else self._auth.salt(message.token)
+            if salt is None:
+                problem = "hello has no token" if message.token is None else "the token is wrong"
+                self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{problem}; this server needs an API key"))
+                await self._ws.close(CloseCode.UNAUTHORIZED, problem)
+                return None
+            model = self._service.engine.model
+            self.send(
+                Welcome(
+                    session=self._name,
+                    server=self._server,
+                    model=model.name,
+                    context_length=min(model.context_length, model.max_sequence_tokens),
+                    max_document_bytes=self._limits.max_document_bytes,
+                    max_requests=self._limits.max_requests,
+                )
+            )
+            logger.debug("session opened", session=self._name, client=message.client)
+            return Session(self._service, salt, self.send)
+        return None
+
+    async def _read(self) -> ClientMessage | None:
+        """The next message; what is none is answered with an error. None if the connection has ended.
+
+        What arrives after that stays unread: the socket's queue fills and stops reading from the network.
+        """
+        while True:
+            if self._in_hand:
+                self._ws.took_from_queue()
+            self._in_hand = False
+            received = await self._ws.recv()
+            self._in_hand = True
+            self._taken = clock()
+            if self._ended:
+                return None
+            self._received = self._ws.received
+            try:
+                message = (
+                    self._codec.decode(received) if len(received) <= LARGE_FRAME else await self._read_large(received)
+                )
+            except ProtocolError as error:
+                if not await self._refuse(error.request, Refused(error.code, error.message)):
+                    return None
+                continue
+            if self._session is not None:
+                self._errors_in_row = 0
+            return message
+
+    def _take_at_once(self, data: bytes) -> bool:
+        """Handle a message from within the socket's callback. What is none goes the way where errors can wait."""
+        if self._ended or self._session is None or self._codec.text or len(data) > LARGE_FRAME:
+            return False
+        try:
+            message: ClientMessage = self._codec.decode(data)
+        except ProtocolError:
+            return False
+        self._errors_in_row = 0
+        try:
+            self._session.handle(message, self._ws.received, clock())
+        except Exception:
+            logger.exception("connection failed", session=self._name)
+            self._end_soon(_INTERNAL_ERROR, "internal error")
+        return True
+
+    async def _read_large(self, received: str | bytes) -> ClientMessage:
+        """Decode a frame that takes several turns. Those behind it wait in the queue meanwhile.
+
+        Raises:
+            ProtocolError: it is no message.
+
+        """
+        await asyncio.sleep(0)  # the library took a turn to make it
+        if isinstance(received, bytes) and not self._codec.text:
+            opened = await read_open(received)
+            if opened is not None:
+                return opened
+        message = self._codec.decode(received)
+        if isinstance(message, Open):
+            await asyncio.sleep(0)
+            return await count_open(message)
+        return message
+
+    async def _refuse(self, request: int | None, refusal: Refused) -> bool:
+        """Answer a frame that is no message. Returns whether the connection goes on."""
+        if self._session is not None:
+            self._session.refuse(request, refusal)
+        else:
+            self._service.metrics.message_refused(refusal.code)
+            self.send(Error(request, refusal.code, refusal.message))
+        self._errors_in_row += 1
+        if refusal.code == ErrorCode.WRONG_FRAME_TYPE:
+            await self._ws.close(CloseCode.UNSUPPORTED_DATA, refusal.message)
+        elif self._errors_in_row >= self._limits.max_errors_in_row:
+            await self._ws.close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
+        else:
+            return True
+        return False
+
+    # Writing little at a time ----------------------------------------------------------------------------------
+
+    def _keep(self, accepted: bytes) -> None:
+        """Let `Accepted` leave with what follows it, which is mostly its request's first text and soon there."""
+        self._kept += accepted
+        if self._keeping is None:
+            self._keeping = self._ws.loop.call_later(_KEEP_SECONDS, self._write_kept)
+
+    def _write_kept(self) -> None:
+        kept, self._kept = self._kept, b""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = None
+        if kept:
+            self._ws.write(kept)
+
+    # Writing to a slow reader ----------------------------------------------------------------------------------
+
+    def _hold(self, message: ServerMessage) -> None:
+        """Keep a message for later; with much to keep, pause the requests that make more of it."""
+        self._write_kept()
+        self._outbox.add(message)
+        if self._outbox.size > self._limits.max_unsent_bytes:
+            self._give_up()
+        elif self._outbox.size > self._limits.pause_unsent_bytes and not self._paused and self._session is not None:
+            self._paused = True
+            self._session.pause()
+
+    def _congested(self) -> None:
+        """Bound how slowly the peer may read, and how much the answers to its pings add to the write buffer."""
+        unsent = self._ws.transport.get_write_buffer_size()
+        if self._stall is None:
+            self._congested_at = unsent
+            self._watch()
+        elif unsent > self._congested_at + self._limits.max_unsent_bytes:
+            self._give_up()
+
+    def _watch(self) -> None:
+        """Look again after a while at how much the peer has read.
+
+        That is seen in lumps: a kernel that was full tells of room only once there is much of it (RFC 9293,
+        3.8.6.2.2), on one machine up to 120 kB. A reader of 2.5 kB/s shows only every 50 seconds that it reads.
+        """
+        taken = self._ws.taken
+        self._stall = asyncio.get_running_loop().call_later(self._limits.stall_timeout, self._check_stall, taken)
+
+    def _check_stall(self, taken: int) -> None:
+        if self._ws.taken - taken >= self._limits.write_high_water:
+            self._watch()
+        else:
+            self._give_up()
+
+    def _relax(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _flush(self) -> None:
+        """Write what was held, until the socket is congested again; once little is held, let the requests go on."""
+        self._relax()
+        for message in self._outbox.take():
+            self.send(message)
+        if self._paused and not self._ended and self._outbox.size <= self._limits.pause_unsent_bytes // 4:
+            assert self._session is not None
+            self._paused = False
+            self._session.resume()
+
+    def _give_up(self) -> None:
+        """The client reads too slowly: end its requests and close its socket."""
+        if self._ended:
+            return
+        logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
+        self._service.metrics.slow_readers.inc()
+        self._end_soon(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
+
+    def _end_soon(self, code: int, reason: str) -> None:
+        """Take no more messages, end the requests and close the socket."""
+        self._ended = True
+        # Not at once: it may be a request that is sending here, and ending the session ends that request.
+        asyncio.get_running_loop().call_soon(self._end)
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._ws.close(code, reason))
+
+    def _end(self) -> None:
+        self._ended = True
+        self._ws.on_congested = self._ws.on_drained = self._ws.on_closing = self._ws.on_message = None
+        self._relax()
+        self._write_kept()
+        self._outbox.take()
+        if self._session is not None:
+            self._session.close()

@@ -1,0 +1,132 @@
+"""What is decided before a WebSocket stands: plain GETs, and whether an upgrade is let in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from http import HTTPStatus
+from typing import Final
+
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from websockets.asyncio.server import ServerConnection
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from ..auth import Authenticator, bearer_token, host_allowed, origin_allowed
+from ..protocol import SUBPROTOCOLS
+from ..telemetry.metrics import Metrics
+from .gateway_socket import GatewaySocket
+
+SOCKET_PATH: Final = "/"
+
+
+class Gatekeeper:
+    """Answers every HTTP request of the listener that is not let in as a WebSocket.
+
+    ``health`` and ``overload`` return what is wrong, or None. With ``metrics_need_key``, /metrics wants an API key.
+    """
+
+    def __init__(
+        self,
+        auth: Authenticator,
+        metrics: Metrics,
+        allowed_hosts: Collection[str],
+        allowed_origins: Collection[str],
+        metrics_need_key: bool,
+        health: Callable[[], str | None],
+        overload: Callable[[], str | None],
+    ) -> None:
+        self._auth = auth
+        self._metrics = metrics
+        self._allowed_hosts = allowed_hosts
+        self._allowed_origins = allowed_origins
+        self._metrics_need_key = metrics_need_key
+        self._health = health
+        self._overload = overload
+
+    def process_request(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Return the answer to a request, or None to go on with the WebSocket handshake."""
+        respond = connection.respond
+        headers = request.headers
+        if request.method != "GET":
+            response = respond(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered here.\n")
+            response.headers["Allow"] = "GET"
+            return response
+        if not host_allowed(_single(headers, "Host"), self._allowed_hosts):
+            return respond(
+                HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
+            )
+        path = request.path.partition("?")[0]
+        if path == "/healthz":
+            return _state(connection, self._health())
+        if path == "/readyz":
+            return _state(connection, self._health() or self._overload())
+        if path == "/metrics":
+            return self._answer_metrics(connection, headers)
+        if path != SOCKET_PATH:
+            return respond(HTTPStatus.NOT_FOUND, "There are /, a WebSocket, and /healthz, /readyz and /metrics.\n")
+        if "Upgrade" not in headers:
+            return None  # the library says that this is a WebSocket
+        return self._check_upgrade(connection, headers)
+
+    def _answer_metrics(self, connection: ServerConnection, headers: Headers) -> Response:
+        if self._metrics_need_key and not self._has_key(headers):
+            return _unauthorized(connection, "Metrics need an API key here (Authorization: Bearer KEY).\n")
+        response = connection.respond(HTTPStatus.OK, self._metrics.render().decode())
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
+        return response
+
+    def _has_key(self, headers: Headers) -> bool:
+        try:
+            token = bearer_token(_single(headers, "Authorization"), ())
+        except ValueError:
+            return False
+        return self._auth.required and self._auth.salt(token) is not None
+
+    def _check_upgrade(self, connection: ServerConnection, headers: Headers) -> Response | None:
+        if (problem := self._overload()) is not None:
+            return _state(connection, problem)
+        if not origin_allowed(_single(headers, "Origin"), self._allowed_origins):
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "This origin is not allowed; the server's --allowed-origin option adds one.\n"
+            )
+        offered = [
+            subprotocol.strip()
+            for value in headers.get_all("Sec-WebSocket-Protocol")
+            for subprotocol in value.split(",")
+        ]
+        if not any(subprotocol in SUBPROTOCOLS for subprotocol in offered):
+            return connection.respond(
+                HTTPStatus.BAD_REQUEST, f"Offer a subprotocol (Sec-WebSocket-Protocol): {' or '.join(SUBPROTOCOLS)}\n"
+            )
+        try:
+            token = bearer_token(_single(headers, "Authorization"), offered)
+        except ValueError as error:
+            return _unauthorized(connection, f"{error}\n")
+        if token is not None:
+            salt = self._auth.salt(token)
+            if salt is None:
+                return _unauthorized(connection, "This API key is not known.\n")
+            assert isinstance(connection, GatewaySocket)
+            connection.salt = salt
+        return None
+
+
+def _single(headers: Headers, name: str) -> str | None:
+    """A header's value; None without one, and "", which nothing accepts, if it comes several times."""
+    values = headers.get_all(name)
+    if len(values) > 1:
+        return ""
+    return values[0] if values else None
+
+
+def _state(connection: ServerConnection, problem: str | None) -> Response:
+    if problem is None:
+        return connection.respond(HTTPStatus.OK, "ok\n")
+    return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
+
+
+def _unauthorized(connection: ServerConnection, text: str) -> Response:
+    response = connection.respond(HTTPStatus.UNAUTHORIZED, text)
+    response.headers["WWW-Authenticate"] = "Bearer"
+    return response

@@ -1,0 +1,1 @@
+"""What is seen of the service: hops, metrics, the loop's lag, logs."""
