@@ -115,7 +115,7 @@ class Message(_Item, frozen=True):
     @property
     def calls_tools(self) -> bool:
         """Whether it is a call, not a text."""
-        return _says_something(self.tool_calls)
+        return _says_something(self.tool_calls, "tool_calls")
 
 
 class Prediction(_Item, frozen=True):
@@ -281,12 +281,12 @@ class ChatBody(Common, kw_only=True, frozen=True):
     def refused(self) -> dict[str, object]:
         return {
             **super().refused(),
-            "tools": _says_something(self.tools),
-            "functions": _says_something(self.functions),
-            "response_format": _says_something(self.response_format, _PLAIN),
-            "modalities": _says_something(self.modalities, ["text"]),
-            "audio": _says_something(self.audio),
-            "web_search_options": _says_something(self.web_search_options),
+            "tools": _says_something(self.tools, "tools"),
+            "functions": _says_something(self.functions, "functions"),
+            "response_format": _says_something(self.response_format, "response_format", _PLAIN),
+            "modalities": _says_something(self.modalities, "modalities", ["text"]),
+            "audio": _says_something(self.audio, "audio"),
+            "web_search_options": _says_something(self.web_search_options, "web_search_options"),
             "reasoning_effort": None if self.reasoning_effort in ("none", "minimal") else self.reasoning_effort,
         }
 
@@ -365,13 +365,18 @@ def _items(value: Raw) -> int:
     return bytes(value).count(b",") + 1
 
 
-def _says_something(value: Raw, *usual: object) -> bool:
-    """Whether a field is more than nothing, and not what is usual."""
+def _says_something(value: Raw, field: str, *usual: object) -> bool:
+    """Whether a field is more than nothing, and not what is usual.
+
+    Raises:
+        Problem: it holds what is no JSON, such as a number beyond those that there are.
+
+    """
     if value is _NULL:
         return False
     if memoryview(value).nbytes > _SHORT:
         return True
-    said = _decode(value, object)
+    said = _decode(value, object, field)
     return bool(said) and said not in usual
 
 

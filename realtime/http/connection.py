@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..limits import Limits
 from ..sockets.kernel_buffers import bound_kernel_buffers
 from .lingering import LINGER_BYTES
+from .problems import HttpCode, Problem
 from .responses import ABORT
 
 _MAX_HEAD: Final = 64 << 10
@@ -82,6 +83,14 @@ class DoorConnection(HttpToolsProtocol):
         self._unanswered.append(self.cycle)
         if len(self._unanswered) > _MAX_PIPELINED:
             self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser can't read is answered in the envelope, too (uvicorn's text would do for browsers)."""
+        problem = Problem(HttpCode.MALFORMED_REQUEST, "this is no HTTP/1.1 request; the connection is closed")
+        headers = {**problem.headers, "content-length": str(len(problem.body())), "connection": "close"}
+        lines = [STATUS_LINE[problem.status], *(f"{name}: {value}\r\n".encode() for name, value in headers.items())]
+        self.transport.write(b"".join([*lines, b"\r\n", problem.body()]))
+        self.transport.close()
 
     def timeout_keep_alive_handler(self) -> None:
         self.transport.abort()  # `close` would wait for a reader that takes nothing

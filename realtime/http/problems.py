@@ -19,6 +19,7 @@ class HttpCode(StrEnum):
     """The stable codes of what only HTTP knows; the others are `ErrorCode`."""
 
     FORBIDDEN = "forbidden"  # the Host or the Origin is not on the list
+    MALFORMED_REQUEST = "malformed_request"  # no HTTP
     NOT_FOUND = "not_found"
     MODEL_NOT_FOUND = "model_not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 from warmline.realtime import warming
-from warmline.realtime.protocol import Applied, Change, Edit, Error, ErrorCode, Ping, Pong, TextEdit, Warm
+from warmline.realtime.protocol import (
+    Applied,
+    Cancel,
+    Change,
+    Complete,
+    Done,
+    Edit,
+    Error,
+    ErrorCode,
+    Interrupt,
+    Ping,
+    Pong,
+    TextEdit,
+    Warm,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +62,34 @@ async def test_a_wrong_place_is_answered(serve, dial, engine):
         error = await wire.until(Error)
         assert (error.request, error.code) == (None, code)
     assert len(engine.warmed) <= 1  # what was opened
+
+
+@pytest.mark.parametrize("end", ["stop", "cancel", "interrupt", "error", "superseded"])
+async def test_the_place_of_a_request_that_ended_is_warmed_again(serve, dial, engine, until, end):
+    """However it ended: while it ran it computed its place itself."""
+    wire = await dial(await serve())
+    await wire.open("x = 1\n" * 20)
+    place = Warm("file:///a", 1, 120)
+    await wire.send(place)
+    await until(lambda: len(engine.warmed) == 1)
+    engine.paused = end in ("cancel", "interrupt", "superseded")
+    engine.reason = "error" if end == "error" else "stop"
+    await wire.send(Complete(1, "file:///a", 1, 120))
+    if engine.paused:
+        await until(lambda: engine.running == 1)
+        await wire.send(place, Ping(0))
+        await wire.until(Pong)
+        assert len(engine.warmed) == 1
+        if end == "superseded":
+            await wire.send(Complete(2, "file:///a", 1, 0))
+        else:
+            await wire.send(Cancel(1) if end == "cancel" else Interrupt(1))
+    _, over = await wire.ended()
+    assert (over.request, type(over)) == (1, Error if end == "error" else Done)
+    engine.paused = False
+    await wire.send(place)
+    await until(lambda: len(engine.warmed) == 2)
+    assert engine.warmed[0].prompt == engine.warmed[1].prompt
 
 
 async def test_applied_operations_are_not_typed(serve, dial, engine, until):

@@ -21,6 +21,7 @@ from .conftest import port
 CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 STREAM = {**HELLO, "stream": True}
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 # What is written -----------------------------------------------------------------------------------------------
@@ -157,6 +158,9 @@ async def test_the_sdk_knows_the_wrong_port_without_the_answer_s_body():
         ({**HELLO, "max_tokens": 0}, "invalid_message", "max_tokens"),
         ({**HELLO, "stop": ["a"] * 17}, "invalid_message", "stop"),
         ({"messages": [{"role": "user", "content": 5}]}, "invalid_message", "messages[0].content"),
+        *((json.dumps(HELLO)[:-1].encode() + b', "%b": 1e400}' % field, "invalid_message", field.decode())
+          for field in (b"tools", b"functions", b"response_format", b"modalities", b"audio", b"web_search_options",
+                        b"max_tokens", b"temperature", b"stop", b"seed", b"logit_bias")),
     ],
 )  # fmt: skip
 async def test_a_body_that_is_none_is_explained(serve_http, bare, body, code, param):
@@ -169,6 +173,27 @@ async def test_a_body_that_is_none_is_explained(serve_http, bare, body, code, pa
     assert answer.error["type"] == "invalid_request_error"
     client.send(CHAT, HELLO)
     assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"nonsense\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    ],
+    ids=["garbage", "negative", "twice", "both", "chunk"],
+)
+async def test_what_is_no_http_is_answered_in_the_envelope(serve_http, bare, said):
+    """And the connection ends."""
+    client = await bare(await serve_http())
+    client.writer.write(said)
+    answer = await client.answer()
+    assert (answer.status, answer.error["code"], answer.error["param"]) == (400, "malformed_request", None)
+    assert answer.headers["connection"] == "close"
+    assert await client.closed() == b""
 
 
 @pytest.mark.parametrize("headers", [["Content-Length: 999999999"], ["Transfer-Encoding: chunked"]])
@@ -284,10 +309,10 @@ async def test_there_are_so_many_requests_for_a_key(serve_http, bare, engine):
 
 
 async def test_refused_bodies_take_no_room(serve_http, bare):
-    """However many of them a key sends."""
+    """However many of them a key sends, and whether its fields, its suffix or its prompt is refused."""
     client = await bare(await serve_http(limits=Limits(max_requests=2)))
-    for _ in range(4):
-        client.send("/v1/completions", {"prompt": [1 << 40]})
+    for refused in [{"prompt": [1 << 40]}, {"prompt": "a", "suffix": "b"}] * 4:
+        client.send("/v1/completions", refused)
         assert (await client.answer()).status == 400
     client.send(CHAT, HELLO)
     assert (await client.answer()).status == 200
@@ -414,14 +439,13 @@ async def test_clients_that_come_and_go_leave_nothing(serve_http, bare, engine, 
 async def test_a_traceparent_is_logged_with_the_request(serve_http, bare):
     """So that the log can be joined with the client's."""
     client = await bare(await serve_http())
-    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with structlog.testing.capture_logs() as logs:
-        client.send(CHAT, HELLO, f"traceparent: {parent}")
+        client.send(CHAT, HELLO, f"traceparent: {PARENT}")
         answer = await client.answer()
         client.send(CHAT, HELLO, "traceparent: none")
         await client.answer()
     ended = [entry for entry in logs if entry["event"] == "request ended"]
-    assert ended[0]["traceparent"] == parent
+    assert ended[0]["traceparent"] == PARENT
     assert ended[0]["request"] == answer.headers["x-request-id"]
     assert "traceparent" not in ended[1]
 
@@ -452,8 +476,11 @@ async def test_a_reader_that_stands_still_is_cut(serve_http, bare, http, engine,
     limits = Limits(write_high_water=4096, pause_unsent_bytes=8192, stall_timeout=0.2)
     server = await serve_http(limits=limits)
     client = await bare(server, limit=1024)
-    client.send(CHAT, STREAM)
-    await until(lambda: bool(engine.requests) and engine.running == 0)
+    with structlog.testing.capture_logs() as logs:
+        client.send(CHAT, STREAM, f"traceparent: {PARENT}")
+        await until(lambda: bool(engine.requests) and engine.running == 0)
+    (warned,) = [entry for entry in logs if entry["event"] == "client reads too slowly"]
+    assert (warned["kind"], warned["traceparent"]) == ("http_chat", PARENT)
     assert len(engine.cancelled) == 1
     assert b"[DONE]" not in await client.closed()
     assert "warmline_slow_readers_total 1.0" in (await http(server, "/metrics"))[1]
@@ -627,8 +654,11 @@ async def test_a_fault_of_ours_is_an_error(serve_http, bare, engine, monkeypatch
     """The client is told, and the sequence is freed."""
     monkeypatch.setattr("warmline.realtime.http.answers._encode", None)
     client = await bare(await serve_http())
-    client.send(CHAT, body)
-    answer = await client.answer()
+    with structlog.testing.capture_logs() as logs:
+        client.send(CHAT, body, f"traceparent: {PARENT}")
+        answer = await client.answer()
+    (logged,) = [entry for entry in logs if entry["log_level"] == "error"]
+    assert logged["traceparent"] == PARENT
     if "stream" in body:
         (event,) = answer.events
         assert json.loads(event)["error"]["code"] == "internal_error"
