@@ -11,6 +11,8 @@ from .benchmarks import (
     EditReplay,
     PlanCopies,
     PlayerReadings,
+    Progress,
+    about_machine,
     recorded_tokens,
     run_edits_benchmark,
     run_engine_benchmark,
@@ -23,7 +25,7 @@ from .loading.catalog import CATALOG, DEFAULT_MODEL, fetch_model, resolve_adapte
 from .loading.tokenizer import Tokenizer
 from .loading.tokenizer_loader import load_tokenizer
 from .local import LocalEngine
-from .machine import find_compiler, this_machine
+from .machine import Machine, find_compiler, this_machine
 from .messages import (
     FREE_SECONDS,
     CancelRequest,
@@ -44,7 +46,7 @@ from .messages import (
 from .offline import OfflineEngine
 from .options import EngineOptions
 from .probe import probe_cpu_backend
-from .tables import print_table, table_console
+from .report_tables import print_table, table_console
 
 __all__ = [
     "BLOCK_SIZE",
@@ -65,6 +67,7 @@ __all__ = [
     "Finished",
     "GenerationRequest",
     "LocalEngine",
+    "Machine",
     "ModelError",
     "ModelInfo",
     "OfflineEngine",
@@ -72,11 +75,13 @@ __all__ = [
     "PauseRequest",
     "PlanCopies",
     "PlayerReadings",
+    "Progress",
     "SamplingParams",
     "SequenceEvent",
     "TokenLogprobs",
     "Tokenizer",
     "WarmRequest",
+    "about_machine",
     "fetch_model",
     "find_compiler",
     "load_tokenizer",

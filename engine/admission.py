@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from .messages import GenerationRequest, SamplingParams, WarmRequest, pack_tokens, unpack_tokens
 
 TOKEN_BYTES: Final = len(pack_tokens([0]))
@@ -25,31 +27,40 @@ def check_request(request: GenerationRequest | WarmRequest, vocabulary: int, mos
         RefusedError: it never can. If it is too long, the message has its length and what fits.
 
     """
-    prompt = _unpack("prompt", request.prompt)
-    if not prompt:
+    tokens = _whole("prompt", request.prompt)
+    if not tokens:
         raise RefusedError("invalid_parameter", "the prompt has no tokens")
-    if len(prompt) >= most_tokens:
-        raise RefusedError(
-            "prompt_too_long", f"the prompt has {len(prompt)} tokens, but at most {most_tokens - 1} fit"
-        )
-    _check_vocabulary("prompt", prompt, vocabulary)
+    if tokens >= most_tokens:
+        raise RefusedError("prompt_too_long", f"the prompt has {tokens} tokens, but at most {most_tokens - 1} fit")
+    _check_packed("prompt", request.prompt, vocabulary)
     if isinstance(request, GenerationRequest):
-        _check_vocabulary("draft", _unpack("draft", request.draft or b""), vocabulary)
-        _check_vocabulary("replay", _unpack("replay", request.replay or b""), vocabulary)
-        _check_vocabulary("logit bias", list(request.sampling.logit_bias), vocabulary)
+        _check_packed("draft", request.draft or b"", vocabulary)
+        _check_packed("replay", request.replay or b"", vocabulary)
+        bias = request.sampling.logit_bias
+        if bias and not 0 <= min(bias) <= max(bias) < vocabulary:
+            raise _outside("logit bias")
         _check_sampling(request.sampling)
-    return prompt
+    return unpack_tokens(request.prompt)
 
 
-def _check_vocabulary(name: str, tokens: list[int], vocabulary: int) -> None:
-    if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
-        raise RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
+def _check_packed(name: str, packed: bytes, vocabulary: int) -> None:
+    """Look at packed tokens as they are: whoever needs them unpacks them, a draft not all of it."""
+    if _whole(name, packed):
+        tokens = np.frombuffer(packed, dtype=np.intc)
+        if tokens.min() < 0 or tokens.max() >= vocabulary:
+            raise _outside(name)
 
 
-def _unpack(name: str, packed: bytes) -> list[int]:
-    if len(packed) % TOKEN_BYTES:
+def _whole(name: str, packed: bytes) -> int:
+    """How many tokens are packed there."""
+    tokens, rest = divmod(len(packed), TOKEN_BYTES)
+    if rest:
         raise RefusedError("invalid_parameter", f"the {name} ends in the middle of a token")
-    return unpack_tokens(packed)
+    return tokens
+
+
+def _outside(name: str) -> RefusedError:
+    return RefusedError("invalid_parameter", f"the {name} has tokens outside the vocabulary")
 
 
 def _check_sampling(params: SamplingParams) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,13 +17,13 @@ class SequenceSlice:
 
     Row ``first_row + i`` is the token at ``position + i``. It attends to all positions up to its own; their keys
     and values lie in the blocks of ``block_table`` (position p in block ``block_table[p // BLOCK_SIZE]``), which
-    already has room for the new rows.
+    already has room for the new rows. A table in an ``array("i")`` is read fastest.
     """
 
     first_row: int
     rows: int
     position: int
-    block_table: list[int]
+    block_table: Sequence[int]
 
     @property
     def length(self) -> int:
@@ -46,3 +48,16 @@ class Batch:
     token_ids: list[int]
     slices: list[SequenceSlice]
     logit_rows: list[int] = field(default_factory=list)
+
+
+def join_tables(slices: Iterable[SequenceSlice]) -> array[int]:
+    """The block tables of all, one after the other, as int32.
+
+    Raises:
+        OverflowError: a block number is no int32.
+
+    """
+    joined = array("i")
+    for piece in slices:
+        joined.extend(piece.block_table)
+    return joined

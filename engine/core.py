@@ -29,7 +29,8 @@ from .speculation.create import CreateDrafter, create_drafter
 from .speculation.draft_model import DraftModel
 from .speculation.drafter import Drafter
 from .speculation.earlier_texts import EarlierTexts
-from .speculation.measuring import measure_cost
+from .speculation.learning import LearnedCost
+from .speculation.measuring import measure_cost, scored_part
 from .speculation.verify import verify
 
 _FAILED: Final = "the engine failed on this request; its log says why"
@@ -78,6 +79,7 @@ class Engine:
         self._events: list[SequenceEvent] = []
         self._counters = Counters()
         self._texts = EarlierTexts()
+        self._learned: LearnedCost | None = None  # what passes cost, once that was measured
         self._should_abort: Callable[[], bool] | None = None  # that of the step under way, and what it said or raised
         self._abort = False
         self._raised: Exception | None = None
@@ -225,20 +227,22 @@ class Engine:
     def warm_up(self) -> None:
         """Run passes of some sizes, so that what is done once is done before the first request. Only when idle.
 
-        It also measures what passes cost, by which drafts get their length.
+        It also measures what passes cost, by which drafts and chunks get their length. From then on each pass
+        corrects that.
         """
         capacity = min(self.scheduler.budget.prefill, self.max_sequence_tokens)
         for rows in sorted({1, 16, capacity}):
             table = list(range(-(-rows // BLOCK_SIZE)))
             self.backend.forward(Batch([0] * rows, [SequenceSlice(0, rows, 0, table)], [rows - 1]))
-        cost = self.scheduler.cost = measure_cost(self.backend, self.max_sequence_tokens)
+        self._learned = _learn(self.backend, self.max_sequence_tokens)
+        self.scheduler.cost = self._learned.cost
         if self.draft_model is not None:
-            its_cost = measure_cost(self.draft_model.backend, self.draft_model.max_tokens)
-            self.draft_model.cost = its_cost
-            self.draft_model.effort = its_cost.seconds(1) / cost.seconds(1)
+            self.draft_model.learned = _learn(self.draft_model.backend, self.draft_model.max_tokens)
+            self.draft_model.cost = self.draft_model.learned.cost
+            self._price_drafts(self.draft_model)
 
-    def _create_drafter(self, request: GenerationRequest, prompt: list[int], most_tokens: int) -> Drafter:
-        return create_drafter(request, prompt, most_tokens, self._texts.of(request.salt), self.draft_model)
+    def _create_drafter(self, request: GenerationRequest, tokens: list[int], most_tokens: int) -> Drafter:
+        return create_drafter(request, tokens, most_tokens, self._texts.of(request.salt), self.draft_model)
 
     def _begin(self, request: GenerationRequest | WarmRequest) -> None:
         if request.id in self._sequences:
@@ -286,7 +290,12 @@ class Engine:
         decoding = [one for one in self.scheduler.active if one.remaining == 1]
         for sequence in decoding:
             sequence.prepare(self.scheduler.budget.decode)
+        self._price_drafts(model)
         model.draft(len(decoding), self.hear)
+
+    def _price_drafts(self, model: DraftModel) -> None:
+        if self._learned is not None and model.learned is not None:
+            model.effort = model.learned.row_seconds / self._learned.row_seconds
 
     def _run(self, plan: list[Scheduled]) -> None:
         now = time.monotonic_ns()
@@ -300,14 +309,20 @@ class Engine:
                 return False
             return self.scheduler.busy or all(item.sequence.ended for item in plan)
 
+        batch = _batch(plan)
+        began = time.perf_counter()
         try:
-            logits = self.backend.forward(_batch(plan), given_up)
+            logits = self.backend.forward(batch, given_up)
         except PassAborted:
             return
         except Exception:
             logger.exception("a forward pass failed; sequences in it: %d", len(plan))
             self._run_each(plan)
             return
+        # A pass of warm work alone comes after a pause, with cold caches, and nobody waits for it.
+        if self._learned is not None and not all(item.sequence.warm for item in plan):
+            self._learned.observe_pass(batch, time.perf_counter() - began)
+            self.scheduler.cost = self._learned.cost
         self._counters.forward_passes += 1
         rows = logits.numpy()
         first = 0
@@ -433,6 +448,10 @@ class Engine:
         logprobs, sequence.unsent_logprobs = sequence.unsent_logprobs, []
         packed = pack_tokens(tokens)
         self._events.append(SequenceEvent(sequence.request.id, text, packed, finished, tuple(logprobs)))
+
+
+def _learn(backend: Backend, most_tokens: int) -> LearnedCost:
+    return LearnedCost(measure_cost(backend, most_tokens), scored_part(backend.config))
 
 
 def _batch(plan: list[Scheduled]) -> Batch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,9 @@ class _Node:
 
 @dataclass(slots=True, eq=False)
 class BlockTable:
-    """The blocks of one sequence: the first ``shared`` lie in the tree, the rest are its own."""
+    """The blocks of one sequence, as int32: the first ``shared`` lie in the tree, the rest are its own."""
 
-    blocks: list[int]
+    blocks: array[int]
     node: _Node  # the last shared block, or the root
     shared: int = 0
 
@@ -74,7 +75,7 @@ class KVCache:
         if root is None:
             root = self._roots[salt] = _Node(None, salt, -1)
         root.references += 1
-        return BlockTable([], root)
+        return BlockTable(array("i"), root)
 
     def match(self, table: BlockTable, tokens: Sequence[int], logits: bool = True) -> int:
         """Extend the shared part of a table by the blocks that the tree holds for ``tokens``.
@@ -199,7 +200,7 @@ class KVCache:
                     self._unreferenced += 1
                 self._settle(node)
             node = node.parent
-        table.blocks = []
+        table.blocks = array("i")
         table.shared = 0
 
     def _share(self, table: BlockTable, index: int, node: _Node) -> None:
@@ -268,7 +269,8 @@ class KVCache:
                 references[node] = references.get(node, 0) + 1
                 path.append(node)
                 node = node.parent
-            assert [n.block for n in reversed(path[:-1])] == table.blocks[: table.shared], "a table leaves its path"
+            its = [n.block for n in reversed(path[:-1])]
+            assert its == table.blocks[: table.shared].tolist(), "a table leaves its path"
         for block in self._free:
             put(block, "free")
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 HEARTBEAT_SECONDS: Final = 0.5
 _RECEIVE_BYTES: Final = 1 << 18
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("warmline.engine.process")  # its name also where it runs as the main module
 
 CreateBackend = Callable[[EngineOptions], "tuple[Backend, TokenText]"]
 
@@ -181,9 +181,13 @@ def _start(options: EngineOptions, link: GatewayLink, create: CreateBackend | No
         from .core import Engine
         from .speculation.draft_model import load_draft_model
 
+        began = time.monotonic()
         backend, tokenizer = (create or create_backend)(options)
         engine = Engine(backend, tokenizer, draft_model=load_draft_model(options))
+        loaded = time.monotonic()
+        logger.info("weights packed, %.1f s in all; now it is measured what passes cost", loaded - began)
         engine.warm_up()
+        logger.info("measured in %.1f s", time.monotonic() - loaded)
     except Exception as error:
         if isinstance(error, EngineError):
             message = str(error)

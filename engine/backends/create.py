@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from pathlib import Path
 
 import torch
@@ -20,6 +22,8 @@ from .calibration import CALIBRATION_TEXT
 from .cpu import CpuBackend, unsupported
 from .reference import ReferenceBackend
 
+logger = logging.getLogger(__name__)
+
 
 def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
     """Load the model (with the adapter merged in) and build what runs it. Sets torch's thread count.
@@ -30,6 +34,7 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
 
     """
     torch.set_num_threads(options.threads or available_cores())
+    began = time.monotonic()
     tokenizer = load_tokenizer(options.model)
     config, weights = load_model(options.model)
     if tokenizer.vocab_size > config.vocab_size:
@@ -45,6 +50,7 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
         choice = "cpu" if problem is None else "reference"
     chosen = CpuBackend if choice == "cpu" else ReferenceBackend
     num_blocks = _num_blocks(config, options.kv_memory, chosen.kv_bytes)
+    logger.info("model read in %.1f s; now its weights are packed for this machine", time.monotonic() - began)
     if choice == "cpu":
         return CpuBackend(config, weights, num_blocks, tokenizer.encode_template(CALIBRATION_TEXT)), tokenizer
     backend = ReferenceBackend(config, weights, num_blocks)

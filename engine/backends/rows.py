@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..batch import BLOCK_SIZE, Batch
+import numpy as np
+
+from ..batch import BLOCK_SIZE, Batch, join_tables
 from ..models.config import ModelConfig
 
 
@@ -27,12 +29,21 @@ def check_batch(batch: Batch, config: ModelConfig, num_blocks: int) -> None:
             raise ValueError(f"positions {piece.position} to {end} are not all within 0 to {most}")
         if len(piece.block_table) * BLOCK_SIZE < end:
             raise ValueError(f"{len(piece.block_table)} blocks don't hold {end} tokens")
-        if min(piece.block_table) < 0 or max(piece.block_table) >= num_blocks:
-            raise ValueError(f"block {max(piece.block_table)} is not one of {num_blocks}")
         row += piece.rows
     if row != len(batch.token_ids) or not row:
         raise ValueError(f"slices cover {row} rows of {len(batch.token_ids)}")
+    _check_blocks(batch, num_blocks)
     if min(batch.token_ids) < 0 or max(batch.token_ids) >= config.vocab_size:
         raise ValueError(f"a token id is outside the vocabulary of {config.vocab_size}")
     if batch.logit_rows and not 0 <= min(batch.logit_rows) <= max(batch.logit_rows) < row:
         raise ValueError(f"logits are asked for a row beyond {row}")
+
+
+def _check_blocks(batch: Batch, num_blocks: int) -> None:
+    try:
+        blocks = np.frombuffer(join_tables(batch.slices), np.intc)  # all at once: tables of long contexts are long
+    except OverflowError as error:
+        raise ValueError(f"a block is not one of {num_blocks}") from error
+    for block in (int(blocks.min()), int(blocks.max())):
+        if not 0 <= block < num_blocks:
+            raise ValueError(f"block {block} is not one of {num_blocks}")

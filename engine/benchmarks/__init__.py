@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..options import EngineOptions
+from .about import about_machine
 from .copy_request import Copying, PlanCopies
 from .edit_replay import EditReplay, PlanEdits
+from .progress import Progress
 from .recording import PLAYER_COMMAND, PLAYER_PARTS, PlayerReadings, recorded_tokens
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "EditReplay",
     "PlanCopies",
     "PlayerReadings",
+    "Progress",
+    "about_machine",
     "recorded_tokens",
     "run_edits_benchmark",
     "run_engine_benchmark",

@@ -9,10 +9,9 @@ the way over HTTP; ours is the time from the request to its end.
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -24,12 +23,13 @@ from ..errors import EngineError
 from ..messages import Finished, GenerationRequest, SamplingParams, WarmRequest, pack_tokens, unpack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
-from ..tables import print_table, table_console
+from ..report_tables import print_table, table_console
 from .about import about_machine
 from .copy_request import Copying, PlanCopies
 from .generated import Generated
 from .llama_server import NGRAM_MODES, LlamaServer, llama_server
 from .merged_gguf import FORMATS, write_merged
+from .progress import Progress
 
 PLAIN: Final = "warmline, plain"
 NO_DRAFT: Final = "warmline, no range"
@@ -59,6 +59,8 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
     """
     if not Path(options.model).is_file():
         raise EngineError(f"{options.model} is no GGUF file, which is what llama-server runs")
+    progress = Progress()
+    progress.part(f"loading {options.model} once more, to generate beside llama-server")
     ours = _Ours(options)
     requests = plan(ours.engine.tokenizer, ours.engine.model.max_sequence_tokens)
     if not requests:
@@ -68,6 +70,7 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
         for number_format in FORMATS:
             files[number_format] = Path(folder) / f"{number_format}.gguf"
             adapter = None if options.adapter is None else Path(options.adapter)
+            progress.part(f"writing the model with its adapter merged as {number_format}")
             write_merged(Path(options.model), adapter, files[number_format], number_format)
         context = max(len(request.prompt) + request.max_tokens for request in requests) + _MARGIN
         modes = {
@@ -79,16 +82,16 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
         runs: dict[str, list[list[Generated]]] = {way: [] for way in ways}
         version = ""
         for number in range(rounds):
-            print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
             for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
+                progress.part(f"beside llama-server, round {number + 1} of {rounds}: {way}")
                 if way in modes:
                     file, mode = modes[way]
                     with llama_server(binary, file, context, ours.engine.model.threads, mode) as server:
                         version = version or server.version()
                         ends = ours.engine.tokenizer.eos_ids
-                        runs[way].append([_by_server(server, request, ends) for request in requests])
+                        runs[way].append([_by_server(server, one, ends) for one in _told(requests, way, progress)])
                 else:
-                    runs[way].append([ours.generate(request, way) for request in requests])
+                    runs[way].append([ours.generate(one, way) for one in _told(requests, way, progress)])
     reference = runs[PLAIN][0]
     return {
         "machine": about_machine(),
@@ -100,6 +103,13 @@ def measure(options: EngineOptions, plan: PlanCopies, binary: Path, rounds: int)
         "rounds": rounds,
         "ways": {way: _figures(generated, reference) for way, generated in runs.items()},
     }
+
+
+def _told(requests: Sequence[Copying], way: str, progress: Progress) -> Iterator[Copying]:
+    """The requests; says how far it is."""
+    for number, request in enumerate(requests, 1):
+        progress.at(f"{way}: request {number} of {len(requests)}")
+        yield request
 
 
 class _Ours:

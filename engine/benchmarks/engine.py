@@ -27,8 +27,9 @@ from ..errors import EngineError
 from ..loading.tokenizer import Tokenizer
 from ..messages import GenerationRequest, SamplingParams, pack_tokens
 from ..options import EngineOptions
-from ..tables import print_table, table_console
+from ..report_tables import print_table, table_console
 from .about import about_machine
+from .progress import Progress
 
 DEPTHS: Final = (512, 4000)
 PASS_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
@@ -77,20 +78,29 @@ def measure(options: EngineOptions, repeats: int) -> dict[str, Any]:
         EngineError: the model can't be loaded, or it or the KV memory has no room for the first depth.
 
     """
+    progress = Progress()
+    progress.part(f"loading {options.model}")
     backend, tokenizer = create_backend(options)
     depths = _depths(backend)
+    progress.part("memory bandwidth and prefill")
     bandwidth = memory_bandwidth()
     text_tokens = _sample_tokens(tokenizer, max(depths) + ROOM)
 
     prefill = measure_pass(backend, text_tokens[:512], 0, logits="last", repeats=max(repeats // 2, 3))
     passes: dict[int, dict[int, Measurement]] = {}
     for depth in depths:
-        _fill(backend, text_tokens[:depth])
-        passes[depth] = {
-            size: measure_pass(backend, text_tokens[depth : depth + size], depth, logits="all", repeats=repeats)
-            for size in PASS_SIZES
-        }
-    decode = {depth: measure_decode(backend, tokenizer, text_tokens, depth, max(repeats // 3, 3)) for depth in depths}
+        progress.part(f"passes of {PASS_SIZES[0]} to {PASS_SIZES[-1]} tokens behind {depth}")
+        _fill(backend, text_tokens[:depth], progress)
+        passes[depth] = {}
+        for size in PASS_SIZES:
+            progress.at(f"passes of {size} behind {depth}")
+            passes[depth][size] = measure_pass(
+                backend, text_tokens[depth : depth + size], depth, logits="all", repeats=repeats
+            )
+    decode = {}
+    for depth in depths:
+        progress.part(f"plain decoding behind {depth} tokens")
+        decode[depth] = measure_decode(backend, tokenizer, text_tokens, depth, max(repeats // 3, 2), progress)
 
     return {
         "model_path": options.model,
@@ -123,7 +133,7 @@ def measure_pass(backend: Backend, tokens: list[int], position: int, *, logits: 
 
 
 def measure_decode(
-    backend: Backend, tokenizer: Tokenizer, tokens: list[int], depth: int, repeats: int
+    backend: Backend, tokenizer: Tokenizer, tokens: list[int], depth: int, repeats: int, progress: Progress
 ) -> Measurement:
     """Time plain decoding through the engine after a prompt of ``depth`` tokens, prefill not counted."""
     seconds = []
@@ -139,6 +149,7 @@ def measure_decode(
         engine.add(request)
         emitted = 0
         while emitted == 0:
+            progress.at(f"plain decoding behind {depth} tokens, {number + 1} of {repeats}: its prompt is computed")
             emitted = sum(len(event.tokens) for event in engine.step())
         began = time.perf_counter()
         while engine.has_work:
@@ -218,9 +229,10 @@ def _row(measurement: Measurement, seconds_to_read: float) -> dict[str, float]:
     }
 
 
-def _fill(backend: Backend, tokens: list[int], chunk: int = 512) -> None:
+def _fill(backend: Backend, tokens: list[int], progress: Progress, chunk: int = 512) -> None:
     """Put the keys and values of ``tokens`` in the first blocks of the cache."""
     for start in range(0, len(tokens), chunk):
+        progress.at(f"computing the {len(tokens)} tokens behind which passes are measured: {start} done")
         part = tokens[start : start + chunk]
         measure_pass(backend, part, start, logits="last", repeats=1)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,8 +19,9 @@ from rich.table import Table
 from ..messages import Finished, GenerationRequest, SamplingParams, pack_tokens
 from ..offline import OfflineEngine
 from ..options import EngineOptions
-from ..tables import print_table, table_console
+from ..report_tables import print_table, table_console
 from .about import about_machine
+from .progress import Progress
 
 TURN: Final = 8
 """Tokens that one of a pair writes before it is the other's turn."""
@@ -105,11 +105,14 @@ def main(options: EngineOptions, pairs: int, tokens: int, temperature: float, js
 
 def measure(options: EngineOptions, pairs: int, tokens: int, temperature: float) -> dict[str, Any]:
     """All figures as one JSON-ready object."""
+    progress = Progress()
+    progress.part(f"loading {options.model}, then measuring what passes cost")
     engine = OfflineEngine(options)
+    progress.part("a first pair, not counted")
     one_pair(engine, 0, min(tokens, 2 * TURN), temperature, "not counted")
     measured = []
     for number in range(pairs):
-        print(f"pair {number + 1} of {pairs}", file=sys.stderr, flush=True)
+        progress.part(f"pair {number + 1} of {pairs}")
         measured.append(one_pair(engine, number, tokens, temperature))
     ratios = [pair.ratio for pair in measured]
     quartiles = statistics.quantiles(ratios, n=4, method="inclusive")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..speculation.drafter import NO_DRAFT, Draft, Drafter
 
 
@@ -14,16 +16,15 @@ class PromptLookup(Drafter):
 
     source = "lookup"
 
-    def __init__(self, prompt: list[int], longest: int, tokens: int) -> None:
-        self._tokens = list(prompt)
+    def __init__(self, tokens: Sequence[int], longest: int, draft_tokens: int) -> None:
+        self._tokens = tokens  # the sequence's own
         self._longest = longest
-        self._draft_tokens = tokens
+        self._draft_tokens = draft_tokens
         self._first: dict[tuple[int, ...], int] = {}  # n-gram → the first place behind it
         self._indexed = 0
 
     def observe(self, emitted: list[int]) -> None:
-        """Take the tokens that the last pass brought."""
-        self._tokens += emitted
+        """Nothing to do: the sequence's tokens have them."""
 
     def propose(self, budget: int) -> Draft:
         """The draft, which the cost of a pass doesn't shorten: each token is said to save a whole pass."""
@@ -35,6 +36,6 @@ class PromptLookup(Drafter):
         for size in range(min(self._longest, len(tokens)), 0, -1):
             place = self._first.get(tuple(tokens[len(tokens) - size :]))
             if place is not None:
-                draft = tokens[place : place + min(budget, self._draft_tokens)]
+                draft = list(tokens[place : place + min(budget, self._draft_tokens)])
                 return Draft(draft, self.source, size, [(1.0, 1.0)] * len(draft))
         return NO_DRAFT

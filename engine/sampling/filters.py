@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -21,8 +22,12 @@ FLOOR: Final = -24.5
 
 _COLUMN: Final = 64
 _BIN_SHIFT: Final = 17  # of a float32's bits: 64 bins for each power of two
+_SHIFTS: Final = (_BIN_SHIFT, 8, 0)
+"""Of these bins, of those that one of them is split into, and of those of one of these: a weight each."""
 _LARGEST: Final = int(np.float32(1 << WEIGHT_BITS).view(np.int32)) >> _BIN_SHIFT
 _BINS: Final = (WEIGHT_BITS + 1) << 23 - _BIN_SHIFT  # the last one has those of no weight
+_SORTED: Final = 256
+"""So many are sorted sooner than split further."""
 _FEW: Final = 8
 """A part of so much or less of the vocabulary is worth taking out of it."""
 
@@ -58,12 +63,19 @@ def largest(values: Logits, k: int) -> Ids:
 
 def _largest(values: Logits, ids: Ids, k: int) -> Ids:
     """The ids, which are ascending, of the k largest of as many values."""
-    kth = np.partition(values, len(values) - k)[len(values) - k]
-    keep = values > kth
-    equal = np.flatnonzero(values == kth)
-    keep[equal[: k - np.count_nonzero(keep)]] = True
-    kept: Ids = ids[keep]
+    kept: Ids = ids[_are_largest(values, k)]
     return kept
+
+
+def _are_largest(values: Logits, k: int) -> NDArray[np.bool_]:
+    """Which of the values are the k largest; of equals the first."""
+    kth = np.partition(values, len(values) - k)[len(values) - k]
+    keep: NDArray[np.bool_] = values > kth
+    equal = values == kth
+    last = np.flatnonzero(equal)[k - np.count_nonzero(keep) - 1]
+    equal[last + 1 :] = False
+    keep |= equal
+    return keep
 
 
 def few_above(row: Logits, floor: np.float32) -> Ids | None:
@@ -87,10 +99,10 @@ def nucleus(weights: Weights, values: Logits, top_p: float) -> NDArray[np.bool_]
     """Which are the fewest, heaviest first, that hold ``top_p`` of the mass; at least one.
 
     Of equal weights the larger value comes first, of equal values the first. A histogram finds the bin in which the
-    mass is reached; only that bin is sorted.
+    mass is reached, histograms of its parts the weight with which it is; a partition finds which of that weight stay.
     """
     total = float(weights.sum(dtype=np.float64))
-    needed = top_p * total
+    needed = max(top_p * total, 0.5)  # weights are whole: that is one of them
     # Those below their share of what may be left out are never needed.
     head = weights >= np.float32(0.999 * (1 - top_p) * total / len(weights))
     if _FEW * np.count_nonzero(head) > len(weights):
@@ -101,20 +113,46 @@ def nucleus(weights: Weights, values: Logits, top_p: float) -> NDArray[np.bool_]
 
 
 def _heaviest(weights: Weights, values: Logits, needed: float) -> NDArray[np.bool_]:
-    """The fewest that weigh ``needed``, which is no more than all do."""
-    size = len(weights)
-    bins, indices, doubles = scratch("bins", size), scratch("indices", size), scratch("doubles", size)
-    # In the order of the weights: a float's bits are logarithmic.
-    np.right_shift(weights.view(np.int32), _BIN_SHIFT, out=bins)
-    np.subtract(_LARGEST, bins, out=bins)
-    np.minimum(bins, _BINS, out=bins)
-    indices[:], doubles[:] = bins, weights  # the types that bincount takes as they are
-    mass = np.cumsum(np.bincount(indices, weights=doubles))
-    last = int(np.searchsorted(mass, needed))
-    kept: NDArray[np.bool_] = bins < last
-    members = np.flatnonzero(bins == last)
-    members = members[np.lexsort((-values[members], -weights[members]))]
-    before = mass[last - 1] if last else 0.0
-    count = int(np.searchsorted(before + np.cumsum(weights[members], dtype=np.float64), needed)) + 1
-    kept[members[:count]] = True
+    """The fewest that weigh ``needed``, which is above 0 and no more than all do."""
+    members: Ids | None = None  # those of the bin in which the mass is reached; None: all
+    its, before, shift = weights, 0.0, 31
+    for finer in _SHIFTS:
+        if len(its) <= _SORTED or _all_equal(its):
+            break
+        # In the order of the weights, the heaviest first: a float's bits are logarithmic.
+        bins = scratch("bins", len(its))
+        np.bitwise_and(its.view(np.int32), (1 << shift) - 1, out=bins)
+        np.right_shift(bins, finer, out=bins)
+        np.subtract(_LARGEST if members is None else (1 << shift - finer) - 1, bins, out=bins)
+        np.minimum(bins, _BINS, out=bins)
+        last, before = _reaching(bins, its, before, needed)
+        found = np.flatnonzero(bins == last)
+        members = found if members is None else members[found]
+        its, shift = its[found], finer
+    if len(its) > _SORTED:  # all weigh the same
+        count = -(-(math.ceil(needed) - int(before)) // int(its[0]))
+        if members is None:
+            return _are_largest(values, count)
+        chosen = members[_are_largest(values[members], count)]
+    else:
+        ids = np.arange(len(its)) if members is None else members
+        order = np.lexsort((-values[ids], -its))
+        count = int(np.searchsorted(before + np.cumsum(its[order], dtype=np.float64), needed)) + 1
+        chosen = ids[order[:count]]
+    kept: NDArray[np.bool_] = weights > its.max()
+    kept[chosen] = True
     return kept
+
+
+def _reaching(bins: NDArray[np.int32], weights: Weights, before: float, needed: float) -> tuple[int, float]:
+    """The bin with which the mass, of ``before`` to begin with, comes to what is needed; and the mass before it."""
+    size = len(bins)
+    indices, doubles = scratch("indices", size), scratch("doubles", size)
+    indices[:], doubles[:] = bins, weights  # the types that bincount takes as they are
+    mass = before + np.cumsum(np.bincount(indices, weights=doubles))
+    last = int(np.searchsorted(mass, needed))
+    return last, float(mass[last - 1]) if last else before
+
+
+def _all_equal(weights: Weights) -> bool:
+    return bool(weights[0] == weights[-1] and weights.min() == weights.max())

@@ -20,12 +20,13 @@ _TIMES: Final = 2
 """How many times as many tokens as prompt and output may have are looked at of a longer one."""
 
 CreateDrafter = Callable[[GenerationRequest, list[int], int], Drafter]
-"""From a request, its prompt, and the tokens that prompt and output may have together, to what drafts for it."""
+"""From a request, its sequence's tokens (the prompt as yet; see `Drafter`), and how many tokens prompt and output may
+have together, to what drafts for it."""
 
 
 def create_drafter(
     request: GenerationRequest,
-    prompt: list[int],
+    tokens: list[int],
     most_tokens: int,
     earlier: SuffixIndex | None = None,
     model: DraftModel | None = None,
@@ -35,7 +36,7 @@ def create_drafter(
     if request.draft:
         most = max(_DRAFT, _TIMES * most_tokens)
         drafters.append(EditCursor(unpack_tokens(request.draft[: TOKEN_BYTES * most])))
-    drafters.append(SuffixDrafter(prompt, most_tokens, earlier))
-    if model is not None and prompt:
-        drafters.append(ModelDrafter(model, prompt, request.salt))
+    drafters.append(SuffixDrafter(tokens, most_tokens, earlier))
+    if model is not None and tokens:
+        drafters.append(ModelDrafter(model, tokens, request.salt))
     return Speculator(drafters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ..batch import BLOCK_SIZE, Batch, SequenceSlice
+from ..budget import attended
 from ..errors import ModelError
 from ..kv_cache import KVCache
 from ..options import EngineOptions
 from .cost import USUAL_COST, PassCost
 from .drafter import NO_DRAFT, CostlyDrafter, Draft
+from .learning import LearnedCost
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
@@ -39,6 +42,7 @@ class DraftModel:
     Attributes:
         effort: what a pass of one row costs, in such passes of the model it drafts for. To be measured.
         cost: that of its passes, for what more rows add. To be measured.
+        learned: what its passes correct, and where ``cost`` comes from then; none as long as nothing was measured.
         vocabulary: the token ids that it may draft are below this.
         drafters: how many are open.
     """
@@ -49,6 +53,7 @@ class DraftModel:
         self.max_tokens = min(backend.config.context_length, backend.num_blocks * BLOCK_SIZE)
         self.effort = 0.25
         self.cost: PassCost = USUAL_COST
+        self.learned: LearnedCost | None = None
         self.vocabulary = backend.config.vocab_size
         self.drafters = 0
         self.wanting: list[ModelDrafter] = []
@@ -88,11 +93,16 @@ class DraftModel:
             # A part of what catching up is worth is left for the pass as such.
             dearest = price + saved / waiting if level else min(price + saved / waiting / 2, 1.0)
             sizes = range(1, min(drafter.behind, _CATCHING_UP, _ROWS - rows) + 1)
-            prices = [self.price(rows + size, keys + drafter.keys(size)) for size in sizes]
+            prices = [self.price(rows + size, keys + attended(drafter.computed, size)) for size in sizes]
             count = bisect_right(prices, dearest)
             if count == drafter.behind or (count and not level):
                 planned.append((drafter, count))
-                worth, rows, keys, price = worth + saved, rows + count, keys + drafter.keys(count), prices[count - 1]
+                worth, rows, keys, price = (
+                    worth + saved,
+                    rows + count,
+                    keys + attended(drafter.computed, count),
+                    prices[count - 1],
+                )
         return planned if worth > waiting * price else []
 
     def _pass(
@@ -112,6 +122,7 @@ class DraftModel:
                 parts.append((drafter, len(rows)))
         if not parts:
             return []
+        began = time.perf_counter()
         try:
             logits = self.backend.forward(batch, should_abort).numpy()
         except PassAborted:
@@ -121,6 +132,9 @@ class DraftModel:
             for drafter, _ in parts:
                 drafter.give_up()
             return []
+        if self.learned is not None:
+            self.learned.observe_pass(batch, time.perf_counter() - began)
+            self.cost = self.learned.cost
         ahead = []
         for (drafter, rows_computed), row in zip(parts, logits, strict=True):
             # Of equals the lowest.
@@ -140,15 +154,16 @@ class ModelDrafter(CostlyDrafter):
 
     source = "model"
 
-    def __init__(self, model: DraftModel, prompt: list[int], salt: str) -> None:
-        """``salt`` says with whom keys and values may be shared."""
+    def __init__(self, model: DraftModel, tokens: Sequence[int], salt: str) -> None:
+        """``tokens`` are the sequence's (see `Drafter`); ``salt`` says with whom keys and values may be shared."""
         model.drafters += 1
         self._model = model
-        self._tokens = list(prompt)
+        self._tokens = tokens
+        self._known = len(tokens)  # those that were observed: what was computed behind them is of the draft
         self.table = model.cache.open(salt)
-        self.computed = model.cache.match(self.table, prompt)
+        self.computed = model.cache.match(self.table, tokens)
         self.wanted: Sequence[float] = ()
-        self._usable = self._reads(prompt)
+        self._usable = self._reads(tokens)
         self._draft: list[int] = []  # the last one, whose keys and values follow those of the tokens
         self._foreseen = 0
 
@@ -165,11 +180,11 @@ class ModelDrafter(CostlyDrafter):
     @property
     def behind(self) -> int:
         """Known and drafted tokens that are still to be computed; at least 1 while there is more to draft."""
-        return len(self._tokens) + len(self._draft) - self.computed
+        return self._known + len(self._draft) - self.computed
 
     def want(self, saved: Sequence[float]) -> None:
         """Ask for so many tokens, as far as there is room. Not for any behind tokens that the model doesn't have."""
-        known, model = len(self._tokens), self._model
+        known, model = self._known, self._model
         room = (len(self.table.blocks) + model.cache.available) * BLOCK_SIZE
         budget = min(len(saved), _LONGEST, min(model.max_tokens, room) - known)
         # The last known token is computed again if need be, for what follows it.
@@ -183,14 +198,10 @@ class ModelDrafter(CostlyDrafter):
         """Whether a token in this place of the draft is wanted."""
         return place < len(self.wanted)
 
-    def keys(self, rows: int) -> int:
-        """What its next ``rows`` rows attend to, together."""
-        return rows * self.computed + rows * (rows + 1) // 2
-
     def next_rows(self, limit: int) -> list[int]:
         """At most so many of the tokens that are to be computed next."""
-        known = self._tokens[self.computed : self.computed + limit]
-        return (known + self._draft[max(self.computed - len(self._tokens), 0) :])[:limit]
+        known = self._tokens[self.computed : min(self.computed + limit, self._known)]
+        return [*known, *self._draft[max(self.computed - self._known, 0) :]][:limit]
 
     def take(self, rows: int, token: int) -> bool:
         """A pass computed ``rows`` tokens, and ``token`` is likeliest to follow; returns whether that is drafted."""
@@ -215,8 +226,8 @@ class ModelDrafter(CostlyDrafter):
                 break
             standing += 1
             self._foreseen += 1
-        self.computed = min(self.computed, len(self._tokens) + standing)
-        self._tokens += emitted
+        self.computed = min(self.computed, self._known + standing)
+        self._known += len(emitted)
         self._usable = self._usable and self._reads(emitted)
         self.wanted, self._draft = (), []
 
@@ -228,10 +239,10 @@ class ModelDrafter(CostlyDrafter):
         """Leave the keys and values to others of the same salt, for as long as there is room."""
         self._model.drafters -= 1
         self.wanted = ()
-        self._model.cache.commit(self.table, self._tokens, min(self.computed, len(self._tokens)))
+        self._model.cache.commit(self.table, self._tokens, min(self.computed, self._known))
         self._model.cache.release(self.table)
 
-    def _reads(self, tokens: list[int]) -> bool:
+    def _reads(self, tokens: Sequence[int]) -> bool:
         """Whether the draft model has all of the tokens: models of one vocabulary differ in how they pad it."""
         return max(tokens, default=0) < self._model.backend.config.vocab_size
 

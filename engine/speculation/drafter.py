@@ -36,6 +36,9 @@ NO_DRAFT: Final = Draft([])
 class Drafter(ABC):
     """Foresees the output of one sequence. It learns what was emitted, and nothing else of the target.
 
+    One that is given the sequence's tokens has its own list, to be read: prompt and output, to which what was emitted
+    has been added by the time it is observed.
+
     Attributes:
         source: the name under which its drafts are counted.
     """

@@ -21,9 +21,9 @@ class SuffixDrafter(Drafter):
 
     source = "suffix"
 
-    def __init__(self, prompt: Sequence[int], most_tokens: int, earlier: SuffixIndex | None = None) -> None:
-        """``most_tokens`` are those that prompt and output may have together."""
-        self._tokens = list(prompt)
+    def __init__(self, tokens: Sequence[int], most_tokens: int, earlier: SuffixIndex | None = None) -> None:
+        """``tokens`` are the sequence's (see `Drafter`); prompt and output may have ``most_tokens`` together."""
+        self._tokens = tokens
         self._indexed = 0
         self._most_tokens = most_tokens
         self._own: SuffixIndex | None = None
@@ -31,8 +31,7 @@ class SuffixDrafter(Drafter):
         self._moved = False  # whether tokens came since the last draft
 
     def observe(self, emitted: list[int]) -> None:
-        """Take the tokens that the last pass brought."""
-        self._tokens += emitted
+        """Tokens came."""
         self._moved = self._moved or bool(emitted)
 
     def propose(self, budget: int) -> Draft:

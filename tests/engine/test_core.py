@@ -10,6 +10,7 @@ from warmline.engine import FREE_SECONDS, CancelRequest, GenerationRequest, Samp
 from warmline.engine.batch import BLOCK_SIZE
 from warmline.engine.budget import StepBudget
 from warmline.engine.core import Engine
+from warmline.engine.speculation.cost import PassCost
 
 PROMPT = [5, 6, 7] * 10  # the fake model answers it with 56 tokens
 SMALL = StepBudget(sequences=4, decode=8, prefill=8, prefill_beside_decode=4)
@@ -774,6 +775,31 @@ def test_warming_up_leaves_nothing_behind(engine, run, fake):
     engine.warm_up()
     engine.check_integrity()
     assert run(engine, request())[1].tokens == expected
+
+
+def test_passes_correct_what_they_are_taken_to_cost(engine):
+    """Those that requests wait for and that run to their end, from the measurement on."""
+    engine.warm_up()
+    observed = []
+
+    class Watched:
+        cost = PassCost(((1, 1.0), (2, 1.5)))
+
+        def observe_pass(self, batch, seconds):
+            assert 0 < seconds < 60
+            observed.append((len(batch.token_ids), len(batch.logit_rows)))
+
+    engine._learned = Watched()
+    engine.warm(WarmRequest(2, pack_tokens(letters(40))))
+    engine.step()  # warm work alone: nobody waits for it
+    engine.cancel(2)
+    engine.add(request(3, letters(20), max_tokens=2, salt="other", speculation=False))
+    engine.step(lambda: True)  # given up
+    assert observed == []
+    while engine.has_work:
+        engine.step()
+    assert observed == [(20, 1), (1, 1)]
+    assert engine.scheduler.cost is Watched.cost
 
 
 def test_thousands_of_requests_leave_nothing_behind(fake, run):

@@ -156,7 +156,7 @@ def test_a_failed_reservation_changes_nothing():
     table = cache.open("")
     assert not cache.reserve(table, 5 * BLOCK_SIZE)
     assert not cache.reserve(table, 3 * BLOCK_SIZE, spare=2)
-    assert (table.blocks, cache.cached) == ([], 2)
+    assert (len(table.blocks), cache.cached) == (0, 2)
     cache.check_integrity([table])
 
 

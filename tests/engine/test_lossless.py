@@ -117,6 +117,20 @@ def draft_model(fake, draw):
     return model
 
 
+class FickleCost:
+    """What passes cost is learnt to be something else in every pass."""
+
+    def __init__(self, draw) -> None:
+        self.draw = draw
+
+    @property
+    def cost(self) -> PassCost:
+        return self.draw(st.sampled_from(COSTS))
+
+    def observe_pass(self, batch, seconds) -> None:
+        assert seconds >= 0
+
+
 def check_lossless(fake, run, draw):
     """Run a drawn workload in a drawn engine, twice, against the yardstick."""
     workload = draw(workloads())
@@ -127,6 +141,8 @@ def check_lossless(fake, run, draw):
     drafting = draft_model(fake, draw)
     engine = Engine(fake.FakeBackend(blocks), fake.FakeTokenizer(), draw(st.sampled_from(BUDGETS)), drafting)
     engine.scheduler.cost = draw(st.sampled_from(COSTS))
+    if drafting is None and draw(st.booleans()):
+        engine._learned = FickleCost(draw)
     for _ in ("empty cache", "filled cache"):
         results = run(engine, *requests)
         assert {id_: result.tokens for id_, result in results.items()} == expected

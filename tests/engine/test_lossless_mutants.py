@@ -21,15 +21,17 @@ from tools.invariance.worlds import tiny_world
 
 pytestmark = pytest.mark.lossless
 
-WORLDS = 3
+WORLDS = (0, 1, 2)
+LONG = (14, 24, 34)
+"""Worlds in which sequences of three partitions of keys are beside others of four."""
 SCENARIOS = 40
 Kernels = NativeKernels | TorchKernels
 
 
-def differs(kernels: str = "auto") -> bool:
-    """Whether some request comes out otherwise than alone, in at most so many scenarios."""
+def differs(kernels: str = "auto", worlds: Sequence[int] = WORLDS) -> bool:
+    """Whether some request comes out otherwise than alone, in at most so many scenarios a world."""
     with thread_count(1):
-        for seed in range(WORLDS):
+        for seed in worlds:
             stage = Stage(tiny_world(seed, kernels), seed, 12, threaded=0)
             if any(stage.play(number).differences for number in range(SCENARIOS)):
                 return True
@@ -142,7 +144,7 @@ def native_differs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[
     if find_compiler() is None:
         pytest.skip("there is no compiler")
 
-    def run(*replacements: tuple[str, str, str]) -> bool:
+    def run(*replacements: tuple[str, str, str], worlds: Sequence[int] = WORLDS) -> bool:
         sources = tmp_path / "sources"
         shutil.copytree(build.SOURCES, sources, ignore=shutil.ignore_patterns("__pycache__"))
         for name, line, replacement in replacements:
@@ -153,7 +155,7 @@ def native_differs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[
         functions = library._open(build.find_recipe().compile(tmp_path / "kernels.so"))
         mutant = library.NativeLibrary(functions, "a mutant", kept=False)
         monkeypatch.setattr("warmline.engine.kernels.cpu.load_library", lambda: mutant)
-        return differs("native")
+        return differs("native", worlds)
 
     return run
 
@@ -163,11 +165,18 @@ def test_values_in_an_order_that_depends_on_the_tile_are_noticed(native_differs:
     assert native_differs(SUMMED_BACKWARDS)
 
 
-def test_partitions_in_an_order_that_depends_on_the_pass_are_noticed(native_differs: Callable[..., bool]) -> None:
-    """Partitions of keys are joined from the last to the first beside a longer sequence; there have to be some."""
-    assert native_differs(SHORT_PARTITIONS, JOINED_BACKWARDS)
+@pytest.mark.parametrize(
+    ("replaced", "worlds"),
+    [((JOINED_BACKWARDS,), LONG), ((SHORT_PARTITIONS, JOINED_BACKWARDS), WORLDS)],
+    ids=["of 256 keys", "of 64 keys"],
+)
+def test_partitions_in_an_order_that_depends_on_the_pass_are_noticed(
+    native_differs: Callable[..., bool], replaced: Sequence[tuple[str, str, str]], worlds: Sequence[int]
+) -> None:
+    """Partitions of keys are joined from the last to the first beside a longer sequence."""
+    assert native_differs(*replaced, worlds=worlds)
 
 
 def test_another_order_that_is_always_the_same_is_no_difference(native_differs: Callable[..., bool]) -> None:
     """The two above are noticed because their order depends on the pass: shorter partitions alone are not."""
-    assert not native_differs(SHORT_PARTITIONS)
+    assert not native_differs(SHORT_PARTITIONS, worlds=(*WORLDS, LONG[0]))

@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 import pytest
+from warmline.engine.kernels.cpu import exact_levels
 from warmline.engine.speculation.drafter import NO_DRAFT
 
 from tools.invariance import report
@@ -54,6 +55,7 @@ def test_a_page_tells_each_checks_last_result(folder: Path) -> None:
     assert "| scenarios | 1,234 |" in page and "| preemptions | 56 |" in page and "| scenarios | 7 |" not in page
     assert page.count("| differences | 0 |") == 2
     assert "torch " in page and platform.node() not in page
+    assert page.count(exact_levels().describe()) == 2  # a form of the activations that was not run is not named
     report.main(folder / "verify.md")
     assert (folder / "verify.md").read_text() == page
 

@@ -86,7 +86,9 @@ def page() -> str:
     parts = [
         "# What `make verify` found last\n\n"
         "Written by `make verify-page` from the results of `make verify`; "
-        "[architecture.md](architecture.md) says what is claimed, the tests marked `lossless` how it is checked.\n"
+        "[architecture.md](architecture.md) says what is claimed, the tests marked `lossless` how it is checked. "
+        "Each check covers the arithmetic of its machine, which is named with it: activations of 8 bits where its "
+        "int8 product is exact for them, else of 7; multiplications fused with additions with AVX-512, else not.\n"
     ]
     for result in kept:
         rows = "".join(f"| {name} | {value} |\n" for name, value in result.counts.items())

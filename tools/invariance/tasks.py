@@ -17,8 +17,11 @@ from warmline.engine import (
 from warmline.engine.core import Engine
 from warmline.engine.messages import Finished
 
-from .worlds import LONGEST_OUTPUT, LONGEST_PROMPT, World
+from .worlds import LONGER_PROMPT, LONGEST_OUTPUT, LONGEST_PROMPT, World
 
+_LENGTHS: Final = (24, 64, 64, 160, 300, LONGEST_PROMPT)
+_LONG_LENGTHS: Final = (400, 640, 640, 700, LONGER_PROMPT, LONGER_PROMPT)
+"""Of prompts at most, in half of them exactly. The second are of two, three and four partitions of keys."""
 _NO_PENALTY: Final[tuple[dict[str, float], ...]] = ({},) * 4
 _PENALTIES: Final[tuple[dict[str, float], ...]] = (
     {"repetition_penalty": 1.3},
@@ -88,7 +91,7 @@ class Task:
 def draw_task(world: World, random: Random) -> Task:
     """Draw a request, and run it alone."""
     text = random.choice(world.texts)
-    longest = random.choice([24, 64, 64, 160, 300, LONGEST_PROMPT])
+    longest = random.choice(_LENGTHS if len(text) <= LONGEST_PROMPT else _LONG_LENGTHS)
     prompt = list(text[: random.choice([longest, random.randint(1, longest)])])
     vocabulary = world.backend.config.vocab_size
     if random.random() < 0.5:

@@ -22,6 +22,10 @@ from warmline.engine.models.config import ModelConfig
 from warmline.engine.models.llama import LayerWeights, ModelWeights, layer_shapes
 
 LONGEST_PROMPT: Final = 512
+"""Tokens of a prompt at most, but in every tenth tiny world."""
+LONGER_PROMPT: Final = 800
+"""In these. Keys are attended to in partitions of 256, and it takes three for an order to show in their sum (where a
+product is rounded before it is added, as without AVX-512): there, sequences of three are beside others of four."""
 LONGEST_OUTPUT: Final = 48
 BLOCKS: Final = 256
 """Of a world's cache. An engine is given all of them or fewer."""
@@ -36,7 +40,7 @@ class World:
     """A model with its cache.
 
     Attributes:
-        texts: of more than `LONGEST_PROMPT` tokens each; prompts are beginnings of them.
+        texts: as many tokens each as a prompt may have; prompts are beginnings of them.
         twins: the tokens 2n and 2n + 1 have the same logits, so that every greedy choice is a tie.
         drafting: a smaller model of the same vocabulary.
     """
@@ -77,6 +81,11 @@ class Letters:
         return chr(ord("A") + token_id - 2).encode() if token_id > 1 else b""
 
 
+def has_long_prompts(seed: int) -> bool:
+    """Whether the prompts of a tiny world have up to `LONGER_PROMPT` tokens."""
+    return seed % 10 == 4
+
+
 def tiny_world(seed: int, kernels: str = "auto") -> World:
     """A random model of a random shape, so small that a pass takes a fraction of a millisecond.
 
@@ -101,7 +110,8 @@ def tiny_world(seed: int, kernels: str = "auto") -> World:
     )
     twins = seed % 4 == 3
     weights = _random_weights(config, seed, twins)
-    texts = [[random.randrange(2, config.vocab_size) for _ in range(LONGEST_PROMPT)] for _ in range(3)]
+    longest = LONGER_PROMPT if has_long_prompts(seed) else LONGEST_PROMPT
+    texts = [[random.randrange(2, config.vocab_size) for _ in range(longest)] for _ in range(3)]
     backend, drafting = (
         _backend(kernels, config, model, blocks)
         for model, blocks in ((weights, BLOCKS), (_almost(weights), DRAFT_BLOCKS))

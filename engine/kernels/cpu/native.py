@@ -6,7 +6,7 @@ from array import array
 
 import torch
 
-from ...batch import BLOCK_SIZE
+from ...batch import BLOCK_SIZE, join_tables
 from .interface import FusedKernels, KernelSetup, PassPlan
 from .library import NativeLibrary
 
@@ -51,11 +51,11 @@ class NativeKernels(FusedKernels):
 
     def begin(self, plan: PassPlan) -> None:
         """See `FusedKernels.begin`."""
-        slices, tables = array("i"), array("i")
+        slices, table_start = array("i"), 0
         for piece in plan.slices:
-            slices.extend((piece.first_row, piece.rows, piece.position, len(tables)))
-            tables.extend(piece.block_table)
-        self._slices, self._tables = slices, tables
+            slices.extend((piece.first_row, piece.rows, piece.position, table_start))
+            table_start += len(piece.block_table)
+        self._slices, self._tables = slices, join_tables(plan.slices)
         self._num_slices, self._longest = len(plan.slices), plan.longest
         needed = self._workspace_size(plan.rows, self._config.num_heads, self._config.head_dim, self._longest)
         if len(self._workspace) < needed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,9 @@ def test_abort_is_asked_between_layers(make_tiny_model: Make) -> None:
     [
         (Batch([1], [SequenceSlice(0, 1, 16, [0])]), "1 blocks don't hold 17"),
         (Batch([1], [SequenceSlice(0, 1, 0, [9])]), "block 9 is not one of 4"),
+        (Batch([1], [SequenceSlice(0, 1, 0, array("i", [4]))]), "block 4 is not one of 4"),
+        (Batch([1, 1], [SequenceSlice(0, 1, 0, [0]), SequenceSlice(1, 1, 0, [1, -1])]), "block -1 is not one of 4"),
+        (Batch([1], [SequenceSlice(0, 1, 0, [2**40])]), "a block is not one of 4"),
         (Batch([1], [SequenceSlice(0, 1, 64, [0, 1, 2, 3, 0])]), "within 0 to 64"),
         (Batch([1], [SequenceSlice(0, 1, -1, [0])]), "positions -1"),
         (Batch([1, 2], [SequenceSlice(0, 1, 0, [0])]), "cover 1 rows of 2"),

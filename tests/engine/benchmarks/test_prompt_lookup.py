@@ -25,10 +25,11 @@ def test_it_drafts_what_the_reference_does(
     prompt: list[int], groups: list[list[int]], setting: tuple[int, int]
 ) -> None:
     """At each step, whatever was emitted."""
-    lookup, tokens = PromptLookup(prompt, *setting), list(prompt)
+    tokens = list(prompt)
+    lookup = PromptLookup(tokens, *setting)
     for group in [[], *groups]:
-        lookup.observe(group)
         tokens += group
+        lookup.observe(group)
         draft = lookup.propose(100)
         assert draft.tokens == reference(tokens, *setting)
         assert len(list(draft.outlook)) == len(draft.tokens)

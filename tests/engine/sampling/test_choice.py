@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from warmline.engine import SamplingParams
 from warmline.engine.sampling import sample, uniform_bits
 from warmline.engine.sampling.choice import _draw
-from warmline.engine.sampling.filters import largest
+from warmline.engine.sampling.filters import largest, nucleus, weigh
 
 TINY, HUGE = 1e-45, 1e300
 
@@ -114,6 +114,29 @@ def test_a_draw_inverts_the_cumulative_distribution(size, bits):
     ends = np.cumsum(weights.astype(np.int64))
     assert weights[index] > 0
     assert int(ends[index] - weights[index]) <= bits * int(ends[-1]) >> 64 < int(ends[index])
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    seed=st.integers(0, 99),
+    size=st.integers(1, 40_000),
+    spread=st.sampled_from([0.0, 1e-8, 1e-7, 1e-6, 1e-4, 1e-2, 1.0]),
+    step=st.sampled_from([0.0, 1e-7, 1e-3]),
+    temperature=st.sampled_from([0.05, 0.8, 1.0, 1e4]),
+    top_p=st.sampled_from([0.0, 1e-9, 0.3, 0.5, 0.95, 1 - 1e-9]),
+)
+def test_a_nucleus_is_that_of_a_sort_however_flat(seed, size, spread, step, temperature, top_p):
+    """By weight, then value, then id: also where thousands weigh the same, and where all logits are equal."""
+    values = np.random.default_rng(seed).normal(0, spread, size).astype(np.float32)
+    if step:
+        values = np.round(values / np.float32(step)) * np.float32(step)
+    weights = weigh(values, values.max(), temperature).copy()
+    order = np.lexsort((-values, -weights))  # a stable sort
+    mass = np.cumsum(weights[order], dtype=np.float64)
+    count = int(np.searchsorted(mass, top_p * mass[-1])) + 1
+    expected = np.zeros(size, dtype=np.bool_)
+    expected[order[:count]] = True
+    assert np.array_equal(nucleus(weights, values, top_p), expected)
 
 
 def test_a_large_vocabulary_needs_more_than_the_first_nucleus():

@@ -12,10 +12,24 @@ from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.core import Engine
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.draft_model import DraftModel, ModelDrafter
+from warmline.engine.speculation.learning import LearnedCost
 
 PROMPT = [*range(2, 42)]
 VOCABULARY = 64
 """That of the fake model."""
+
+
+class Drafting(ModelDrafter):
+    """With the tokens of a sequence that has nothing else."""
+
+    def __init__(self, model, prompt, salt):
+        self.sequence = list(prompt)
+        super().__init__(model, self.sequence, salt)
+
+    def observe(self, emitted):
+        """The sequence has the tokens before its drafter is told."""
+        self.sequence += emitted
+        super().observe(emitted)
 
 
 def request(id_=1, prompt=PROMPT, **sampling):
@@ -31,7 +45,7 @@ def said(fake, run, prompt=PROMPT, tokens=30):
 def drafted(fake, prompt=PROMPT, blocks=64):
     """A drafter of a model that drafts for nobody else yet."""
     model = DraftModel(fake.FakeBackend(blocks))
-    return model, ModelDrafter(model, prompt, "")
+    return model, Drafting(model, prompt, "")
 
 
 def draft(model, *drafters, tokens=3, saved=1.0):
@@ -59,7 +73,7 @@ def test_one_pass_drafts_a_token_for_all(fake, run):
     """Ten sequences take the passes of one; each has the draft that it would have alone."""
     model = DraftModel(fake.FakeBackend(200))
     prompts = [PROMPT[number:] for number in range(10)]
-    drafters = [ModelDrafter(model, prompt, "") for prompt in prompts]
+    drafters = [Drafting(model, prompt, "") for prompt in prompts]
     for drafter in drafters:
         while not draft(model, drafter):  # the prompts
             pass
@@ -85,7 +99,7 @@ def test_prompts_are_caught_up_with_beside_drafts(fake):
     model.effort = 0.05
     draft(model, ready, tokens=1)
     ready.observe([50])
-    long = [ModelDrafter(model, [2 + number % 50] * (70 + number), "") for number in range(4)]
+    long = [Drafting(model, [2 + number % 50] * (70 + number), "") for number in range(4)]
     model.backend.passes.clear()
     drafts = draft(model, ready, *long, tokens=2)
     assert [len(tokens) for tokens in drafts] == [2, 0, 0, 0, 0]
@@ -123,7 +137,7 @@ def test_catching_up_does_not_hold_up_drafts_for_more_than_it_is_worth(fake):
     model, ready = drafted(fake, blocks=200)
     draft(model, ready, tokens=1)
     ready.observe([50])
-    late = ModelDrafter(model, [2 + number % 50 for number in range(100)], "")
+    late = Drafting(model, [2 + number % 50 for number in range(100)], "")
     model.effort, model.cost = 0.1, PER_ROW
     model.backend.passes.clear()
     ready.want([0.9, 0.9])
@@ -148,7 +162,7 @@ def test_no_pass_costs_more_than_it_is_worth(fake, drafters, effort, a_row, wait
     model.effort, model.cost = effort, PassCost(((1, 1.0), (128, 1.0 + 127 * a_row)), per_key=1e-4)
     worth = 0.0
     for length, wanted in drafters:
-        drafter = ModelDrafter(model, [7] * length, "")
+        drafter = Drafting(model, [7] * length, "")
         drafter.want(wanted)
         worth += sum(wanted)
     model.draft(waiting)
@@ -160,8 +174,8 @@ def test_no_pass_costs_more_than_it_is_worth(fake, drafters, effort, a_row, wait
 def test_whoever_does_not_draft_costs_nothing(fake):
     """Open drafters that are paused, or can't read their text, make the others' drafts no dearer."""
     model, drafter = drafted(fake)
-    unreadable = ModelDrafter(model, [2, VOCABULARY], "")
-    paused = [ModelDrafter(model, PROMPT, "") for _ in range(20)]
+    unreadable = Drafting(model, [2, VOCABULARY], "")
+    paused = [Drafting(model, PROMPT, "") for _ in range(20)]
     assert drafter.effort == model.effort
     drafter.want([1.0] * 4)
     unreadable.want([1.0] * 4)
@@ -174,8 +188,8 @@ def test_whoever_does_not_draft_costs_nothing(fake):
 def test_drafting_is_given_up_at_once(fake, asked):
     """Asked before each pass and between its layers; what was drafted before stands, and nothing is lost."""
     model = DraftModel(fake.FakeBackend(layers=2))
-    drafter = ModelDrafter(model, PROMPT, "")
-    expected = draft(model, ModelDrafter(model, PROMPT, ""), tokens=4)
+    drafter = Drafting(model, PROMPT, "")
+    expected = draft(model, Drafting(model, PROMPT, ""), tokens=4)
     model.backend.passes.clear()
     answers = iter([*[False] * asked, True])
     drafter.want([1.0] * 4)
@@ -191,7 +205,7 @@ def test_a_sequence_may_end_while_it_is_drafted_for(fake, asked):
     """The others' drafts are as without it, and its blocks are given back."""
     expected = draft(*drafted(fake), tokens=4)
     model = DraftModel(fake.FakeBackend(layers=2))
-    ending, staying = ModelDrafter(model, PROMPT[1:], ""), ModelDrafter(model, PROMPT, "")
+    ending, staying = Drafting(model, PROMPT[1:], ""), Drafting(model, PROMPT, "")
     calls = 0
 
     def listen():
@@ -213,12 +227,12 @@ def test_a_sequence_may_end_while_it_is_drafted_for(fake, asked):
 def test_a_pass_that_fails_ends_its_drafts_alone(fake, caplog):
     """Said once; later sequences are drafted for again."""
     model = DraftModel(fake.FakeBackend())
-    drafters = [ModelDrafter(model, PROMPT[number:], "") for number in range(3)]
+    drafters = [Drafting(model, PROMPT[number:], "") for number in range(3)]
     model.backend.fail = RuntimeError("a fault")
     assert draft(model, *drafters) == [[]] * 3
     assert draft(model, *drafters) == [[]] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert len(draft(model, ModelDrafter(model, PROMPT, ""))) == 3
+    assert len(draft(model, Drafting(model, PROMPT, ""))) == 3
 
 
 def test_evidence_is_what_was_foreseen(fake, run):
@@ -239,7 +253,7 @@ def test_what_it_computed_is_what_the_tokens_say(fake, data):
     """Whatever stood of the drafts and however often they were wanted, they are those of who reads all afresh."""
     model = DraftModel(fake.FakeBackend(200))
     texts = [PROMPT[number:] for number in range(data.draw(st.integers(1, 3)))]
-    drafters = [ModelDrafter(model, text, "") for text in texts]
+    drafters = [Drafting(model, text, "") for text in texts]
     for _ in range(data.draw(st.integers(1, 6))):
         wanting = data.draw(st.sets(st.sampled_from(range(len(texts))), min_size=1))
         for number in wanting:
@@ -273,7 +287,7 @@ def test_without_room_there_is_no_draft(fake):
 def test_a_draft_is_cut_to_what_others_leave(fake):
     """Where the cache has no room for all of it."""
     model, drafter = drafted(fake, blocks=5)
-    other = ModelDrafter(model, [7] * 30, "")
+    other = Drafting(model, [7] * 30, "")
     assert len(draft(model, other, tokens=1)) == 1
     assert len(draft(model, drafter, tokens=16)) == 8
     assert other.propose(1).tokens
@@ -282,17 +296,29 @@ def test_a_draft_is_cut_to_what_others_leave(fake):
 def test_closing_leaves_the_cache_to_the_same_key(fake):
     """A later sequence of the key computes only what is new; one of another key computes all."""
     model = DraftModel(fake.FakeBackend())
-    first = ModelDrafter(model, PROMPT, "a")
+    first = Drafting(model, PROMPT, "a")
     draft(model, first)
     first.close()
     for salt, rows in (("a", 8), ("b", 40)):
         model.backend.passes.clear()
-        drafter = ModelDrafter(model, PROMPT, salt)
+        drafter = Drafting(model, PROMPT, salt)
         draft(model, drafter, tokens=1)
         drafter.close()
         assert model.backend.passes == [rows]
     model.cache.check_integrity()
     assert (model.cache.used, model.drafters) == (0, 0)
+
+
+def test_what_was_not_observed_is_not_taken_for_computed(fake, run):
+    """A sequence whose drafter was not told of its last tokens leaves no keys of rejected drafts to others."""
+    answer = said(fake, run)
+    model, drafter = drafted(fake)
+    assert len(draft(model, drafter, tokens=16)) == 16
+    drafter.sequence += [50] * 16  # other tokens than were drafted
+    drafter.close()
+    follower = Drafting(model, [*PROMPT, *[50] * 16], "")
+    assert follower.computed <= len(PROMPT)
+    assert draft(model, Drafting(model, PROMPT, ""), tokens=4) == answer[:4]
 
 
 def test_an_engine_drafts_with_it(fake, run):
@@ -327,7 +353,7 @@ def test_it_drafts_no_token_that_the_model_lacks(fake):
     fewer = fake.FakeBackend()
     fewer.config = replace(fewer.config, vocab_size=8)
     Engine(fewer, fake.FakeTokenizer(), draft_model=model)
-    assert max(draft(model, ModelDrafter(model, PROMPT, ""), tokens=16)) < 8
+    assert max(draft(model, Drafting(model, PROMPT, ""), tokens=16)) < 8
 
 
 def test_cancelled_and_refused_requests_give_back_what_they_hold(fake):
@@ -353,7 +379,21 @@ def test_the_cost_of_both_is_measured(make_tiny_model, fake):
     model.effort = -1.0
     engine.warm_up()
     assert model.effort > 0
-    assert model.cost is not USUAL_COST and model.price(1) == model.effort <= model.price(64)
+    assert model.cost is not USUAL_COST and model.price(1) == pytest.approx(model.effort)
+    assert model.price(1) <= model.price(64)
+
+
+def test_passes_of_both_correct_their_costs(fake, run):
+    """From the measurement on; what a token of the draft model costs is compared by what both take by then."""
+    model = DraftModel(fake.FakeBackend(60))
+    engine = Engine(fake.FakeBackend(60), fake.FakeTokenizer(), draft_model=model)
+    engine.warm_up()
+    model.learned = LearnedCost(PassCost(((1, 1e-9), (64, 2e-9))))  # nothing is that fast
+    model.effort = -1.0
+    run(engine, *(request(number, max_tokens=30) for number in range(8)))
+    assert model.learned.row_seconds > 2e-9
+    assert model.cost is model.learned.cost
+    assert 0 < model.effort == pytest.approx(model.learned.row_seconds / engine._learned.row_seconds, rel=0.5)
 
 
 def test_a_folder_with_the_same_vocabulary_can_draft(tiny_folder):

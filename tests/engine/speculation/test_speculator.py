@@ -69,10 +69,10 @@ class Failing(Computing):
         return get(name)
 
 
-def created(prompt, draft):
-    """What drafts for an edit."""
-    request = GenerationRequest(1, pack_tokens(prompt), draft=pack_tokens(draft))
-    return create_drafter(request, prompt, 1000)
+def created(tokens, draft):
+    """What drafts for an edit; what is emitted has to be added to the tokens before it is observed."""
+    request = GenerationRequest(1, pack_tokens(tokens), draft=pack_tokens(draft))
+    return create_drafter(request, tokens, 1000)
 
 
 def test_the_one_that_is_expected_to_be_right_for_longest_drafts():
@@ -173,7 +173,8 @@ def test_what_does_not_pay_is_probed_now_and_then():
 def test_the_suffix_drafts_while_the_cursor_waits_in_an_insertion():
     """A block that is copied into an edit is foreseen from the prompt, and the cursor goes on behind it."""
     copied = list(range(300, 340))
-    speculator = created([*copied, 5, 6, *ORIGINAL], ORIGINAL)
+    tokens = [*copied, 5, 6, *ORIGINAL]
+    speculator = created(tokens, ORIGINAL)
     answer = [*ORIGINAL[:20], *copied, *ORIGINAL[20:]]
     sources, passes, position = [], 0, 0
     while position < len(answer):
@@ -185,6 +186,7 @@ def test_the_suffix_drafts_while_the_cursor_waits_in_an_insertion():
             emitted = answer[position : position + len(emitted) + 1]
         emitted = emitted[: len(answer) - position]
         sources += [draft.source] * (len(emitted) > 2)
+        tokens += emitted
         speculator.observe(emitted)
         position += len(emitted)
         passes += 1
@@ -194,17 +196,20 @@ def test_the_suffix_drafts_while_the_cursor_waits_in_an_insertion():
 
 def test_text_without_repetitions_is_soon_not_drafted():
     """Where nothing can be foreseen, speculation is off: next to no rows are spent on it."""
-    speculator = created([*range(1000, 1400)], [])
+    tokens = [*range(1000, 1400)]
+    speculator = created(tokens, [])
     spent, seed = [], 1
     for _ in range(400):
         draft = speculator.propose(100)
         spent += share_rows([draft], [500], 1, 100, USUAL_COST)
         seed = seed * 1103515245 + 12345 & 0x7FFFFFFF
-        speculator.observe([1000 + seed % 400])
+        tokens.append(1000 + seed % 400)
+        speculator.observe(tokens[-1:])
     assert sum(spent[200:]) < 10
     for token in range(1000, 1100):  # and it is noticed when it pays again
         draft = speculator.propose(100)
         spent += share_rows([draft], [500], 1, 100, USUAL_COST)
+        tokens.append(token)
         speculator.observe([token])
     assert spent[-1] > 0
 

@@ -8,13 +8,26 @@ from warmline.engine.speculation.suffix_index import SuffixIndex
 PROMPT = [*range(10, 60)]
 
 
+class Drafting(SuffixDrafter):
+    """With the tokens of a sequence that has nothing else."""
+
+    def __init__(self, prompt, *others):
+        self.sequence = list(prompt)
+        super().__init__(self.sequence, *others)
+
+    def observe(self, emitted):
+        """The sequence has the tokens before its drafter is told."""
+        self.sequence += emitted
+        super().observe(emitted)
+
+
 def drafter(earlier=None):
     """One for a prompt without repetitions."""
     index = None
     if earlier is not None:
         index = SuffixIndex(64)
         index.extend(earlier)
-    return SuffixDrafter(PROMPT, 200, index)
+    return Drafting(PROMPT, 200, index)
 
 
 def test_nothing_is_drafted_before_the_first_token():
@@ -63,7 +76,7 @@ def test_proposing_twice_gives_the_same():
 def test_a_long_prompt_is_indexed_bit_by_bit():
     """A part for each step, from its beginning; in the end drafts come from all of it, and from what was said."""
     prompt = [*range(10_000, 17_000)]
-    suffix = SuffixDrafter(prompt, 8000)
+    suffix = Drafting(prompt, 8000)
     for pieces, place in enumerate((1_000, 3_000, 5_000, 6_900), 1):
         assert suffix.propose(2).tokens == []
         suffix.observe(prompt[place : place + 3])
@@ -79,7 +92,7 @@ def test_earlier_texts_are_taken_in_while_it_drafts():
     """What waits to be remembered for its key is, a part for each step."""
     earlier = SuffixIndex(4096)
     earlier.remember([*range(1000, 2600)])
-    suffix = SuffixDrafter(PROMPT, 200, earlier)
+    suffix = Drafting(PROMPT, 200, earlier)
     seen = []
     for place in (1_100, 1_600, 2_100, 2_550):
         suffix.observe([*range(place, place + 3)])
