@@ -71,14 +71,14 @@ class Document:
         A completion at ``position``, or an edit of [position, end). The text around changes is prepared anyway.
 
         Raises:
-            InvalidRange: the position or range is not within the text.
+            InvalidRange: the position or range is not within the text, or divides a line end (CR LF).
             WrongType: ``position`` or ``end`` is no whole number.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
         mirror = self.usable_mirror()
         position, end = whole_number("position", position), None if end is None else whole_number("end", end)
-        mirror.check_range(position, position if end is None else end)
+        mirror.check_place(position, position if end is None else end)
         offset = mirror.offset(position)
         await self._session.send_change(
             Warm(mirror.uri, mirror.version, offset, None if end is None else mirror.offset(end))
@@ -93,11 +93,12 @@ class Document:
         was typed at the place of a completion, and is what it begins with, is not inserted again, and takes the place
         of what an editor closed behind it.
 
-        An edit that was cut keeps the rest of the range as it was.
+        An edit that was cut keeps the rest of the range as it was. One of which a person's change excludes a part is
+        put in up to there, whether the stream or the result is applied, and never without `Conflict`.
 
         Raises:
-            Conflict: a person's change and what is to be applied exclude each other. Of an `EditStream`, the
-                operations before that were applied; of anything else, nothing was.
+            Conflict: a person's change and what is to be applied exclude each other. The operations of an edit before
+                that are in the document; of a completion, nothing was put in.
             InvalidArgument: it is of another document.
             WrongType: it is none of these.
             RequestError: the text would be larger than the server takes; nothing was changed.
@@ -113,16 +114,10 @@ class Document:
             await self._insert(what, mirror)
             return
         tracker = what.range
-        count = what.ready if isinstance(what, EditStream) else len(what.operations)
-        if isinstance(what, EditResult) and count > tracker.standing:
-            raise Conflict(
-                f"a change of {self.uri} excludes operation {tracker.standing + 1} of the edit's {count}, "
-                "so none was applied; ask again for the current text",
-                tracker.standing,
-            )
+        count = min(what.ready if isinstance(what, EditStream) else len(what.operations), tracker.standing)
         if count > tracker.applied:
             await self._operate(mirror, tracker, count, check=isinstance(what, EditResult) or what.ended)
-        if isinstance(what, EditStream) and tracker.conflict:
+        if _is_excluded(what, tracker):
             raise Conflict(
                 f"a change of {self.uri} excludes the rest of the edit: {_applied(tracker.applied)}, "
                 "and the rest was given up; ask again for the current text",
@@ -164,6 +159,13 @@ class Document:
         if self._mirror.refused is not None:
             raise self._mirror.refused.with_traceback(None)
         return self._mirror
+
+
+def _is_excluded(what: EditStream | EditResult, tracker: RangeTracker) -> bool:
+    """Whether a person's change keeps a part of an edit out for good."""
+    if what.reason is None:
+        return tracker.conflict
+    return what.reason == "conflict" or tracker.standing < tracker.known
 
 
 def _applied(operations: int) -> str:

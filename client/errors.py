@@ -80,7 +80,7 @@ class Conflict(WarmlineError):
     """What a person changed in the document and what is to be applied to it exclude each other.
 
     Attributes:
-        operations: how many operations of the edit stand; 0 for a completion.
+        operations: how many operations of the edit stand and are in the document; 0 for a completion.
     """
 
     def __init__(self, message: str, operations: int = 0) -> None:

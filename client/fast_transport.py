@@ -1,7 +1,8 @@
 """A WebSocket on `picows`: messages are handed over from within the socket's own callback, without a queue or a task.
 
-Import it only where ``picows`` is installed (the extra ``warmline[fast]``). Its frames are read and written in native
-code; `WebsocketsTransport` reads and writes its own without its library's parser, and measures the same.
+Import it only where ``picows`` is installed (the extra ``warmline[fast]``); `connect` takes it where it is named. Its
+frames are read and written in native code; `WebsocketsTransport` reads and writes its own without its library's
+parser, and measures the same.
 """
 
 from __future__ import annotations

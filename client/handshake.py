@@ -20,16 +20,19 @@ from warmline.realtime import (
     ServerMessage,
     Welcome,
     client_codec,
+    replace_lone_surrogates,
 )
 from warmline.realtime import ProtocolError as BadFrame
 
-from .arguments import check_text
+from .arguments import check_bounded_text, check_text
 from .errors import ConnectionFailed, InvalidArgument, Unauthorized, WarmlineError, request_error
 from .session import Session
 from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
 
 TransportName = Literal["auto", "websockets", "picows"]
 _TRANSPORTS: Final = get_args(TransportName)
+_AUTO: TransportName = "websockets"
+"""What ``auto`` takes: `warmline bench transport` measures picows no faster on two cores, and slower on one."""
 
 
 class connect:
@@ -42,14 +45,13 @@ class connect:
         client: what to call this program in the server's log.
         open_timeout: seconds until the session must stand.
         ping_interval: seconds between keep-alive pings; an unanswered one ends the session after as long again.
-        transport: ``picows`` (the extra ``warmline[fast]``) or ``websockets``; ``auto`` takes the first where it is
-            installed, whose round trips are somewhat shorter. The session is the same. Through a proxy that the
-            environment names it is always ``websockets``, which asks the operating system which proxy is meant for
-            which host and knows their kinds.
+        transport: the library below: ``websockets``, which ``auto`` takes, or ``picows`` (the extra
+            ``warmline[fast]``). The session is the same. Through a proxy that the environment names it is always
+            ``websockets``, which asks the operating system which proxy is meant for which host and knows their kinds.
 
     Raises:
-        InvalidArgument: the URL, the subprotocol or the transport is none, or ``picows`` is asked for and
-            not installed.
+        InvalidArgument: the URL, the subprotocol or the transport is none, ``client`` is too long (256 characters),
+            or ``picows`` is asked for and not installed.
         WrongType: the URL, the token or the client is no string.
         ConnectionFailed: there is no Warmline server, or it doesn't take new sessions.
         Unauthorized: the token is missing or wrong.
@@ -69,8 +71,11 @@ class connect:
     ) -> None:
         for name, value in (("url", url), ("token", "" if token is None else token), ("client", client)):
             check_text(name, value)
+        check_bounded_text("client", client)
         if transport not in _TRANSPORTS:
             raise InvalidArgument(f"transport {transport!r} is none of {', '.join(_TRANSPORTS)}")
+        if transport == "auto":
+            transport = _AUTO
         if transport == "picows" and not _has_picows():
             raise InvalidArgument(
                 "picows is not installed (the extra `fast` has it); pip install picows, or leave transport= out"
@@ -84,10 +89,10 @@ class connect:
             raise InvalidArgument(f"{url!r} is no WebSocket URL; it looks like ws://127.0.0.1:8765")
         self._url = url
         self._proxy = not _is_loopback(host) and _has_proxy(host)
-        self._fast = not self._proxy and transport != "websockets" and _has_picows()
+        self._fast = transport == "picows" and not self._proxy
         self._token = token
         self._subprotocol = subprotocol
-        self._client = client
+        self._client = replace_lone_surrogates(client)
         self._open_timeout = open_timeout
         self._ping_interval = ping_interval
         self._session: Session | None = None
@@ -150,7 +155,8 @@ class connect:
             reason = "nothing listens there" if "Connect call failed" in str(error) else str(error)
             raise ConnectionFailed(
                 f"can't connect to {self._url}: {reason}. "
-                "Start the service (`make serve` in a clone of Warmline, or `warmline serve`), or name another URL"
+                "Start the service (`make serve` in a clone of Warmline, or `warmline serve`), or name another URL "
+                "(on the command line: --url, or WARMLINE_URL)"
             ) from None
 
     async def _greet(self, transport: Transport) -> Session:

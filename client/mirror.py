@@ -42,7 +42,7 @@ class DocumentMirror:
     def __init__(self, uri: str, text: str, language: str) -> None:
         self.uri = replace_lone_surrogates(uri)
         self.text = replace_lone_surrogates(text)
-        self.language = language
+        self.language = replace_lone_surrogates(language)
         self.version = 0
         self.trackers: WeakSet[Tracker] = WeakSet()
         self.refused: WarmlineError | None = None
@@ -69,6 +69,15 @@ class DocumentMirror:
         what = f"position {start}" if start == end else f"the range ({start}, {end})"
         hint = "the smaller index comes first" if start > end else f"indices are 0 to {length}"
         raise InvalidRange(f"{what} is not within a text of {length} characters: {hint}")
+
+    def check_place(self, start: int, end: int) -> None:
+        """Raise InvalidRange unless [start, end) lies in the text and divides no line end, as requests have to."""
+        self.check_range(start, end)
+        for index in (start, end):
+            if 0 < index < len(self.text) and self.text[index] == "\n" and self.text[index - 1] == "\r":
+                raise InvalidRange(
+                    f"position {index} is between the CR and the LF of a line end; take {index - 1} or {index + 1}"
+                )
 
     def offset(self, index: int) -> int:
         """The UTF-16 offset of an index, which is the index itself where no character takes two units."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warmline.realtime import Operation, utf16_length
+from warmline.realtime import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +72,14 @@ class RangeWalk:
         self.operations.append(step)
         return step
 
-    def void(self, count: int) -> None:
-        """Forget the operations after the first ``count``: others follow there."""
-        walked, self.operations = self.operations[:count], []
+    def again(self, operations: Iterable[Operation]) -> None:
+        """Walk these operations from the range's start, instead of those so far."""
+        self.operations = []
         self._at = 0
         self._index = self._start
         self._written = []
-        for operation in walked:
-            length = utf16_length(operation.text)
-            match operation:
-                case Insert(text=text):
-                    self.step(text)
-                case Delete():
-                    self.step(-length)
-                case Keep():
-                    self.step(length)
+        for operation in operations:
+            self.step(operation)
 
     def _insert(self, text: str) -> Insert:
         self._written.append(text)

@@ -8,11 +8,10 @@ from typing import Final, Literal, TypedDict
 import msgspec
 from warmline.realtime import Sampling, replace_lone_surrogates
 
-from .arguments import check_text
+from .arguments import check_bounded_text, check_text, check_wire, wire_types
 from .errors import InvalidArgument, WrongType
 
 Speculation = Literal["auto", "off"]
-MAX_TRACEPARENT: Final = 128
 
 
 class Parameters(TypedDict, total=False):
@@ -68,17 +67,13 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
     for name in ("traceparent", "replay"):
         if (text := parameters.get(name)) is not None:
             check_text(name, text)
-    if len(parameters.get("traceparent") or "") > MAX_TRACEPARENT:
-        raise InvalidArgument(f"a traceparent has at most {MAX_TRACEPARENT} characters")
-    stop = parameters.get("stop", ())
-    if not isinstance(stop, Iterable):
-        raise WrongType(f"stop is of type {type(stop).__name__}, not a text or several")
-    stops = [stop] if isinstance(stop, str) else [*stop]
-    for text in stops:
-        check_text("stop", text)
-    given, bias = parameters.get("max_tokens"), parameters.get("logit_bias")
+    check_bounded_text("traceparent", parameters.get("traceparent"))
+    given, bias, stop = parameters.get("max_tokens"), parameters.get("logit_bias"), parameters.get("stop", ())
     if bias is not None and not isinstance(bias, Mapping):
         raise WrongType(f"logit_bias is of type {type(bias).__name__}, not a dict of token ids and numbers")
+    if not isinstance(stop, Iterable) or isinstance(stop, bytes | bytearray | memoryview):
+        raise WrongType(f"stop is of type {type(stop).__name__}, not a text or several")
+    stops = [stop] if isinstance(stop, str) else [*stop]
     values = [
         max_tokens if given is None else given,
         parameters.get("temperature", 0.0),
@@ -86,7 +81,7 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
         parameters.get("top_k", 0),
         parameters.get("min_p", 0.0),
         parameters.get("seed"),
-        [*map(replace_lone_surrogates, stops)],
+        [replace_lone_surrogates(text) if isinstance(text, str) else text for text in stops],
         parameters.get("speculation", "auto"),
         parameters.get("repetition_penalty"),
         parameters.get("presence_penalty"),
@@ -97,12 +92,12 @@ def sampling_of(parameters: Parameters, max_tokens: int) -> Sampling:
     try:
         return msgspec.convert(values, Sampling)
     except msgspec.ValidationError as error:
-        message = str(error)
-        for index, name in enumerate(Sampling.__struct_fields__):
-            message = message.replace(f"`$[{index}]", f"`{name}", 1)
-        raise InvalidArgument(message) from None
+        for value, (name, wire) in zip(values, _SAMPLING.items(), strict=True):
+            check_wire(name, value, wire)
+        raise InvalidArgument(str(error)) from None
 
 
+_SAMPLING: Final = wire_types(Sampling)
 msgspec.convert([], Sampling)  # makes msgspec prepare the check now and not within the first request
 
 

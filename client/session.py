@@ -20,13 +20,14 @@ from warmline.realtime import (
     PlaceTracker,
     ProtocolError,
     RangeTracker,
+    Sampling,
     ServerMessage,
     Warm,
     Welcome,
     replace_lone_surrogates,
 )
 
-from .arguments import check_text, number_pair, whole_number
+from .arguments import check_bounded_text, check_instruction, check_text, most, number_pair, whole_number
 from .clock import ClockSample
 from .conversation import Conversation
 from .document import Document
@@ -52,11 +53,14 @@ PENDING_BYTES: Final = 256 * 1024
 ROOM_TO_GROW: Final = 128
 """Tokens by which an edit may outgrow its range unless ``max_tokens`` says otherwise."""
 
-MAX_SHOWN: Final = 16
+MAX_SHOWN: Final = most(Chat, "documents")
 """Documents that one chat message may show."""
 
+MAX_NAME: Final = most(Chat, "conversation")
+"""Characters of a conversation's name."""
+
 DEFAULT_TOKENS: Final = 512
-MAX_TOKENS: Final = 1_000_000  # the largest number that the wire takes
+MAX_TOKENS: Final = most(Sampling, "max_tokens")
 
 
 class Session:
@@ -118,17 +122,19 @@ class Session:
         """Hand a document to the server; returns when it has been taken.
 
         Raises:
-            InvalidArgument: the document is open already, or has no name.
+            InvalidArgument: the document is open already, or has no name, or a name or a language too long to be one.
             WrongType: one of them is no string.
             RequestError: the server won't take it (too large, too many).
             ConnectionLost: the connection ended.
 
         """
-        for name, value in (("uri", uri), ("text", text), ("language", language)):
-            check_text(name, value)
-        mirror = DocumentMirror(uri, text, language)
+        check_text("uri", uri)
         if not uri:
             raise InvalidArgument("a document needs a name, usually its URI")
+        check_bounded_text("uri", uri)
+        check_text("text", text)
+        check_bounded_text("language", language)
+        mirror = DocumentMirror(uri, text, language)
         if mirror.uri in self._state.documents:
             raise InvalidArgument(f"{uri} is open already: change it, or close it first")
         self.check_size(mirror.text)
@@ -157,7 +163,7 @@ class Session:
             **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
 
         Raises:
-            InvalidRange: the position is outside the text.
+            InvalidRange: the position is outside the text, or inside a line end (CR LF).
             InvalidArgument: a parameter is out of its range.
             WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
@@ -165,7 +171,9 @@ class Session:
         """
         called = self._state.now()
         mirror, position = self._mirror_of(document), whole_number("position", position)
-        mirror.check_range(position, position)
+        mirror.check_place(position, position)
+        if not isinstance(parallel, bool):
+            raise WrongType(f"parallel is of type {type(parallel).__name__}, not bool")
         sampling = sampling_of(parameters, DEFAULT_TOKENS)
         offset = mirror.offset(position)
         place = PlaceTracker(offset)
@@ -179,7 +187,7 @@ class Session:
             offset,
             sampling,
             clean(parameters.get("replay")),
-            parameters.get("traceparent"),
+            clean(parameters.get("traceparent")),
             parallel,
         )
         self._state.start(state, message)
@@ -209,8 +217,9 @@ class Session:
                 for what is accepted, and `ROOM_TO_GROW`.
 
         Raises:
-            InvalidRange: the range is not within the text.
-            InvalidArgument: a parameter is out of its range.
+            InvalidRange: the range is not within the text, or begins or ends inside a line end (CR LF).
+            InvalidArgument: the instruction is empty or too long, or a parameter is out of its range or not for
+                edits (``logprobs``).
             WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
@@ -218,9 +227,11 @@ class Session:
         called = self._state.now()
         mirror = self._mirror_of(document)
         start, end = number_pair("span", span)
-        check_text("instruction", instruction)
+        check_instruction(instruction)
         check_text("accepted", accepted)
-        mirror.check_range(start, end)
+        mirror.check_place(start, end)
+        if parameters.get("logprobs") is not None:
+            raise InvalidArgument("logprobs can't be had of an edit, which brings operations; leave it out")
         original, accepted = mirror.text[start:end], replace_lone_surrogates(accepted)
         room = len(original.encode()) + len(accepted.encode()) + ROOM_TO_GROW
         sampling = sampling_of(parameters, min(room, MAX_TOKENS))
@@ -236,7 +247,7 @@ class Session:
             replace_lone_surrogates(instruction),
             sampling,
             clean(parameters.get("replay")),
-            parameters.get("traceparent"),
+            clean(parameters.get("traceparent")),
             accepted,
         )
         self._state.start(state, message)
@@ -263,8 +274,8 @@ class Session:
             **parameters: see `Parameters`; ``max_tokens`` is 512 unless it is given.
 
         Raises:
-            InvalidArgument: the conversation has no name, there are too many documents, or a parameter is out of its
-                range.
+            InvalidArgument: nothing is said or shown, the conversation has no name, there are too many documents, or
+                a parameter is out of its range.
             WrongType: something is of a wrong type, or there is no such parameter.
             DocumentClosed, ConnectionLost: the request can't be sent.
 
@@ -277,6 +288,8 @@ class Session:
         shown = tuple(self._mirror_of(document).uri for document in documents)
         if len(shown) > MAX_SHOWN:
             raise InvalidArgument(f"{len(shown)} documents; at most {MAX_SHOWN} are shown at once")
+        if not shown and not text.strip():
+            raise InvalidArgument("text is empty: say something, or name a document")
         sampling = sampling_of(parameters, DEFAULT_TOKENS)
         state = TextState(self._state.next_request(), called)
         message = Chat(
@@ -286,7 +299,7 @@ class Session:
             shown,
             sampling,
             clean(parameters.get("replay")),
-            parameters.get("traceparent"),
+            clean(parameters.get("traceparent")),
         )
         self._state.start(state, message)
         return Reply(state, self._state, name)
@@ -384,6 +397,6 @@ class Session:
 
 def _conversation_name(name: str) -> str:
     check_text("conversation", name)
-    if not 1 <= len(name) <= 4096:
-        raise InvalidArgument("a conversation needs a name of 1 to 4,096 characters")
+    if not 1 <= len(name) <= MAX_NAME:
+        raise InvalidArgument(f"a conversation needs a name of 1 to {MAX_NAME:,} characters")
     return replace_lone_surrogates(name)

@@ -212,7 +212,7 @@ class EditState(RequestState):
         super().end()
 
     def _void(self, operations: int) -> None:
-        self.walk.void(operations)
+        self.walk.again(self.tracker.first(operations))
         if self.taken > operations:
             self.void += self.taken - operations
             self.taken = operations

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from warmline.realtime import PlaceTracker, TokenLogprob, replace_lone_surrogates
+from warmline.realtime import PlaceTracker, Reason, TokenLogprob, replace_lone_surrogates
 
-from .arguments import check_text, whole_number
+from .arguments import check_instruction, whole_number
 from .errors import InvalidArgument
 from .operations import EditOperation, Void
 from .results import ChatResult, CompletionResult, EditResult, Result
@@ -106,6 +106,11 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
     def ended(self) -> bool:
         """Whether everything has come."""
         return self._state.ended.is_set()
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why it ended; None while it runs, and if it failed."""
+        return None if self._state.done is None else self._state.done.reason
 
     @property
     @abstractmethod
@@ -249,7 +254,8 @@ class EditStream(RequestStream[EditOperation | Void, EditResult, EditState]):
         instead. A second steer waits for the first.
 
         Raises:
-            InvalidArgument: there are not that many operations, or more are in the document already.
+            InvalidArgument: the instruction is empty or too long, there are not that many operations, or more are in
+                the document already.
             WrongType: ``instruction`` is no string, or ``operations`` no whole number.
             RequestError: the edit has ended (``unknown_request``), or has no room for more instructions; it then goes
                 on as it was.
@@ -257,7 +263,7 @@ class EditStream(RequestStream[EditOperation | Void, EditResult, EditState]):
 
         """
         state = self._state
-        check_text("instruction", instruction)
+        check_instruction(instruction)
         operations = None if operations is None else whole_number("operations", operations)
         async with self._steering:
             if operations is not None and not state.tracker.applied <= operations <= state.tracker.known:

@@ -132,6 +132,7 @@ class GatewayServer:
             metrics_need_key=not is_loopback(config.host),
             health=self._health,
             overload=self._overload,
+            http_port=lambda: None if self._door is None else self._door.port,
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
         self._door = None if config.http_port is None else self._make_door()
@@ -183,7 +184,7 @@ class GatewayServer:
                 max_size=config.limits.max_frame_bytes,
                 write_limit=(high, high // 4),
                 logger=_silent_logger(),
-                create_connection=GatewaySocket,
+                create_connection=functools.partial(GatewaySocket, self._gatekeeper.refuse_method),  # type: ignore[arg-type]
             )
         except OSError as error:
             raise ServerError(_explain(error, config.host, config.port)) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import structlog
 
 from .documents.document import Document
@@ -40,16 +42,17 @@ class Session:
     """Carries out a client's messages, in their order.
 
     A request answers for the version of its document that it named, whatever is changed meanwhile; closing the
-    document ends it.
+    document ends it. ``names`` is what all log lines about the session and its requests say.
     """
 
-    def __init__(self, service: Service, salt: str, send: Send) -> None:
+    def __init__(self, service: Service, salt: str, send: Send, names: Mapping[str, object] | None = None) -> None:
         self._service = service
+        self._names = names or {}
         self._send = send
         self._closed = False
         self._documents: dict[str, Document] = {}
-        self._warmer = Warmer(service, salt)
-        self._requests = Requests(service, salt, send, self._documents, self._warmer)
+        self._warmer = Warmer(service, salt, self._names)
+        self._requests = Requests(service, salt, send, self._documents, self._warmer, self._names)
         service.metrics.sessions.inc()
 
     def handle(self, message: ClientMessage, received: int, parsed: int) -> None:
@@ -128,7 +131,7 @@ class Session:
         except Refused as refusal:
             self.refuse(None, refusal)
         except Exception:
-            logger.exception("a place could not be warmed")
+            logger.exception("a place could not be warmed", **self._names)
             self.refuse(None, Refused(ErrorCode.INTERNAL_ERROR, FAULT))
 
     # Documents -------------------------------------------------------------------------------------------------

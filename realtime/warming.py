@@ -13,7 +13,7 @@ one is being tokenised, one computed, and a budget bounds what is computed in th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -119,10 +119,14 @@ class TokenBucket:
 
 
 class Warmer:
-    """The warm work of one session. Everything is called on the event loop, and nothing waits."""
+    """The warm work of one session. Everything is called on the event loop, and nothing waits.
 
-    def __init__(self, service: Service, salt: str) -> None:
+    ``names`` is what log lines about it say.
+    """
+
+    def __init__(self, service: Service, salt: str, names: Mapping[str, object] | None = None) -> None:
         limits = service.limits
+        self._names = names or {}
         self._engine = service.engine
         self._prompts = service.prompts
         self._count = service.metrics.warm_requests.labels
@@ -226,7 +230,7 @@ class Warmer:
         except Refused:
             return None
         except Exception:
-            logger.exception("a prompt to warm could not be prepared")
+            logger.exception("a prompt to warm could not be prepared", **self._names)
             return None
 
     def _forget(self, which: Callable[[Place], bool]) -> None:

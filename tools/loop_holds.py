@@ -61,6 +61,7 @@ from warmline.realtime.protocol import (
     Open,
     Ping,
     Pong,
+    Steer,
     TextEdit,
     Warm,
     client_codec,
@@ -80,6 +81,7 @@ REQUESTS: Final = 60
 URI: Final = "file:///a"
 JSON_TEXTS: Final = ("ASCII", "emoji")
 TEXTS: Final = {"ASCII": "value = 1;\n", "accents": "value = é;\n", "emoji": "value = 🎉;\n"}
+CJK: Final = "漢字かな交じり\n"
 
 Case = Callable[[], float]
 
@@ -236,6 +238,22 @@ def scenes() -> Iterator[Scene]:
         "a chat about 16 large documents", many, Chat(1, "c", "why?", tuple(opened.document for opened in many))
     )
     yield Scene("an edit of a large document", many, Edit(1, "file:///0", 1, 0, CHARS // 2, "x"))
+    yield from steers()
+
+
+def steers() -> Iterator[Scene]:
+    """An edit in the middle of the largest documents is steered, some of them changed since it was asked for."""
+    for name, line in (*TEXTS.items(), ("CJK", CJK)):
+        text = line * (Limits().max_document_bytes // len(line.encode()) - 1)
+        width = utf16_length(line)
+        place = utf16_length(text) // width // 2 * width
+        asked: list[ClientMessage] = [
+            Open(URI, 1, "python", text),
+            Edit(1, URI, 1, place, place + 4 * width, "x"),
+        ]
+        changed = Change(URI, 1, 2, [TextEdit(0, 0, "#")])
+        for what, before in (("as it was", asked), ("changed since", [*asked, changed])):
+            yield Scene(f"an edit steered in 4 MiB {what}, {name}", before, Steer(1, "and y"))
 
 
 async def handled(service: Service, scene: Scene) -> float:
@@ -279,7 +297,7 @@ def floods() -> Iterator[Flood]:
 
 def openings() -> Iterator[Flood]:
     """The largest documents opened, and opened anew as after a nack; each with a completion at its end."""
-    for name, line in {**TEXTS, "CJK": "漢字かな交じり\n"}.items():
+    for name, line in (*TEXTS.items(), ("CJK", CJK)):
         text = line * (Limits().max_document_bytes // len(line.encode()))
         end = utf16_length(text)
         for subprotocol, opcode in ((MSGPACK, Opcode.BINARY), (JSON, Opcode.TEXT)):

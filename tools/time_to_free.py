@@ -161,7 +161,7 @@ async def _once(session: Session, lines: int, turn: Turn, moment: Moment, wait: 
 async def _measure(rounds: int, lines: int) -> dict[tuple[str, Moment], Times]:
     moments: tuple[Moment, ...] = ("prompt", "text")
     times: defaultdict[tuple[str, Moment], Times] = defaultdict(Times)
-    async with running_service() as url, connect(url) as session:
+    async with running_service() as service, connect(service.url) as session:
         waits = {is_edit: IN_PROMPT * await _first_piece(session, lines, is_edit) for is_edit in (False, True)}
         for _ in range(rounds):
             for turn in TURNS:

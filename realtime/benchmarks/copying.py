@@ -7,12 +7,9 @@ from typing import Final
 
 from warmline.engine import Copying, PlanCopies, Tokenizer
 
-from ..documents.document import Document
-from ..errors import Refused
+from ..evaluation.planned import plan_if_it_fits
 from ..evaluation.records import EditRecord
-from ..limits import Limits
 from ..prompting.prompts import PromptBuilder
-from ..protocol import Open
 
 _SHORTEST: Final = 100
 """Tokens of a range that make its edit one of much text."""
@@ -37,13 +34,6 @@ def _planned(prompts: PromptBuilder, tokenizer: Tokenizer, room: int, record: Ed
     tokens = len(tokenizer.encode(record.before))
     if not _SHORTEST <= tokens <= _LONGEST:
         return None
-    document = Document(
-        Open("benchmark", 1, record.language, record.prefix + record.before + record.suffix), Limits()
-    )
-    span = len(record.prefix), len(record.prefix) + len(record.before)
     most = tokens + _MORE
-    try:
-        plan = prompts.edit(document, *span, record.instructions[0], most, (), None).plan()
-    except Refused:
-        return None
-    return Copying(plan.prompt, plan.draft or [], min(most, room - len(plan.prompt)))
+    plan = plan_if_it_fits(prompts, record, most)
+    return None if plan is None else Copying(plan.prompt, plan.draft or [], min(most, room - len(plan.prompt)))

@@ -8,12 +8,9 @@ from typing import Final
 
 from warmline.engine import EditReplay, EngineOptions, Tokenizer, run_edits_benchmark
 
-from ..documents.document import Document
-from ..errors import Refused
+from ..evaluation.planned import plan_if_it_fits
 from ..evaluation.records import EditRecord
-from ..limits import Limits
 from ..prompting.prompts import PromptBuilder
-from ..protocol import Open
 from .copying import copies
 
 LONG_LINES: Final = 200
@@ -88,13 +85,5 @@ def long_files(records: Sequence[EditRecord]) -> list[EditRecord]:
 
 def _planned(prompts: PromptBuilder, group: str, record: EditRecord) -> EditReplay | None:
     """The edit's tokens as the service makes them; None if it has no room or nothing to say."""
-    document = Document(
-        Open("benchmark", 1, record.language, record.prefix + record.before + record.suffix), Limits()
-    )
-    span = len(record.prefix), len(record.prefix) + len(record.before)
-    most = max(len(record.before), len(record.after))
-    try:
-        plan = prompts.edit(document, *span, record.instructions[0], most, (), record.after).plan()
-    except Refused:
-        return None
-    return EditReplay(group, plan.prompt, plan.draft or [], plan.replay) if plan.replay else None
+    plan = plan_if_it_fits(prompts, record, max(len(record.before), len(record.after)), replayed=True)
+    return None if plan is None else EditReplay(group, plan.prompt, plan.draft or [], plan.replay or [])

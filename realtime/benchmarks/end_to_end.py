@@ -8,9 +8,7 @@ record in turn. Every prompt is computed once a round on both sides, since each 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import json
-import platform
 import secrets
 import statistics
 import sys
@@ -28,18 +26,15 @@ from warmline.engine import (
     GenerationRequest,
     OfflineEngine,
     SamplingParams,
+    about_machine,
     pack_tokens,
     print_table,
     table_console,
-    this_machine,
 )
 
-from ..documents.document import Document
-from ..errors import Refused
+from ..evaluation.planned import plan_if_it_fits
 from ..evaluation.records import EditRecord
-from ..limits import Limits
 from ..prompting.prompts import PromptBuilder, PromptPlan
-from ..protocol import Open
 from .judging import judged
 from .service import running_service
 
@@ -83,15 +78,19 @@ async def measure(
     loop, beside = asyncio.get_running_loop(), ThreadPoolExecutor(1)
     engine = await loop.run_in_executor(beside, OfflineEngine, options)
     prompts = PromptBuilder(engine.tokenizer, engine.model.max_sequence_tokens)
-    planned = [(record, plan) for record in records if (plan := _plan(prompts, record)) is not None]
+    planned = [
+        (record, plan)
+        for record in records
+        if (plan := plan_if_it_fits(prompts, record, _max_tokens(record), replayed=True)) is not None
+    ]
     alone: list[list[Run]] = []
     through: list[list[Run]] = []
-    async with running_service(*serve) as url:
+    async with running_service(*serve) as service:
         for number, key in enumerate(keys):
             print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
             alone.append([])
             through.append([])
-            async with connect(url, token=key) as session:
+            async with connect(service.url, token=key) as session:
                 for index, (record, plan) in enumerate(planned):
                     request = number * len(planned) + index
                     run = await loop.run_in_executor(beside, _replay_alone, engine, plan, request, key)
@@ -99,13 +98,9 @@ async def measure(
                     through[-1].append(await _replay_through(session, record))
     sides = {"engine": [_rates(runs) for runs in alone], "end_to_end": [_rates(runs) for runs in through]}
     return {
-        "machine": {
-            "processor": this_machine().processor,
-            "cores": this_machine().cores,
-            "python": platform.python_version(),
-            "warmline": importlib.metadata.version("warmline"),
-        },
+        "machine": about_machine(),
         "model": engine.model.name,
+        "adapter": engine.model.adapter,
         "backend": engine.model.backend,
         "kernels": engine.model.kernels,
         "threads": engine.model.threads,
@@ -120,19 +115,6 @@ async def measure(
             for rate in ("whole", "decode")
         },
     }
-
-
-def _plan(prompts: PromptBuilder, record: EditRecord) -> PromptPlan | None:
-    """The prompt as the service makes it; None if the edit has no room or nothing to say."""
-    text = record.prefix + record.before + record.suffix
-    document = Document(Open("benchmark", 1, record.language, text), Limits())
-    start, end = len(record.prefix), len(record.prefix) + len(record.before)
-    try:
-        layout = prompts.edit(document, start, end, record.instructions[0], _max_tokens(record), (), record.after)
-        plan = layout.plan()
-    except Refused:
-        return None
-    return plan if plan.replay else None
 
 
 def _max_tokens(record: EditRecord) -> int:
@@ -160,9 +142,9 @@ def _replay_alone(engine: OfflineEngine, plan: PromptPlan, number: int, salt: st
 
 
 async def _replay_through(session: Session, record: EditRecord) -> Run:
-    document = await session.open(record.id, record.prefix + record.before + record.suffix, language=record.language)
-    span = len(record.prefix), len(record.prefix) + len(record.before)
-    edit = session.edit(document, span, record.instructions[0], max_tokens=_max_tokens(record), replay=record.after)
+    document = await session.open(record.id, record.text, language=record.language)
+    room, instruction = _max_tokens(record), record.instructions[0]
+    edit = session.edit(document, record.span, instruction, max_tokens=room, replay=record.after)
     result = await edit.result()
     timing = result.timing
     # When the engine had its first tokens, as on the other side; the first operation comes with the first line.
@@ -183,10 +165,11 @@ def _rates(runs: Sequence[Run]) -> dict[str, float]:
 
 def print_report(report: dict[str, Any]) -> None:
     """Both sides and their ratio: the median round, and the range of the rounds."""
-    machine = report["machine"]
+    machine, adapter = report["machine"], report["adapter"] or "no adapter"
     to = table_console(100)
     to.print(
-        f"{machine['processor']}, {machine['cores']} cores; {report['model']}, {report['backend']} backend "
+        f"{machine['processor']}, {machine['cores']} cores; {report['model']} with {adapter}, "
+        f"{report['backend']} backend "
         f"({report['kernels']}), {report['threads']} threads; replay of {report['records']} edits, "
         f"{report['tokens']} tokens, {len(report['rounds']['engine'])} rounds",
         highlight=False,

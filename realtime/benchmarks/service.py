@@ -9,21 +9,33 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, NamedTuple
 
 _READY: Final = "ready at "
+_RUNS: Final = "; kernels: "
 _LINES_KEPT: Final = 20
 _END_SECONDS: Final = 20.0
 _TERMINATED: Final = "terminated"
 
 
 class ServiceFailed(Exception):
-    """The service did not start; the message says why."""
+    """The service did not start, or can't be asked; the message says why."""
+
+
+class RunningService(NamedTuple):
+    """A service that is ready.
+
+    Attributes:
+        runs: its own words about model, adapter, backend, threads and kernels.
+    """
+
+    url: str
+    runs: str
 
 
 @contextlib.asynccontextmanager
-async def running_service(*arguments: str) -> AsyncIterator[str]:
-    """Start a service with these arguments of `serve`; yields its URL when it is ready, and ends it.
+async def running_service(*arguments: str) -> AsyncIterator[RunningService]:
+    """Start a service with these arguments of `serve`; yields it when it is ready, and ends it.
 
     Raises:
         ServiceFailed: it ended instead.
@@ -52,7 +64,7 @@ async def running_service(*arguments: str) -> AsyncIterator[str]:
         if url is None:
             raise ServiceFailed(f"the service did not start: {' '.join(said) or 'it said nothing'}")
         drain = asyncio.create_task(_ready(process.stderr, said))  # what it logs must not fill the pipe
-        yield url
+        yield RunningService(url, next((line for line in said if _RUNS in line), ""))
     except asyncio.CancelledError as cancelled:
         if _TERMINATED in cancelled.args:
             raise SystemExit(128 + signal.SIGTERM) from None

@@ -4,24 +4,24 @@ Cold and warm requests for texts of several scale, how soon a cancelled one ends
 every key and behind every few, alone and while other sessions warm their places. Conditions alternate within each
 round, so that what drifts on the machine meets all of them. The KV cache shares full blocks of 16 tokens: of a warm
 completion's prompt 1 to 16 tokens are left to compute, of an edit's those and the instruction, which nobody knew.
+
+A warm request comes once the service says that it has ended all its warm work. Beside others there is no such time,
+as they go on: there it comes after as many times as long as it took alone as there are sessions, which take turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import json
-import platform
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from warmline.client import Session
-from warmline.engine import BLOCK_SIZE, this_machine
+from warmline.engine import BLOCK_SIZE, about_machine
 
 from .service import running_service
 from .warm_report import cancel_figures, figures, print_report, ratios
@@ -32,18 +32,21 @@ from .warm_requests import (
     Sample,
     Scale,
     Service,
+    Wait,
     cancelled,
     cold,
     others_warming,
     type_keys,
     warm,
 )
+from .warm_sizes import LeftOut, asked
 from .warm_texts import FreshText, SourceText, read_sources, typings
+from .warm_watch import LONGEST_SECONDS, WarmWatch
 
 OTHERS: Final = 3
 """Other sessions that warm at the same time."""
-_ROOM: Final = 1024
-"""Tokens that a prompt and its answer may take beyond the text that is measured, at most."""
+_MARGIN_SECONDS: Final = 0.3
+"""How much longer than expected one waits beside others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +95,21 @@ async def _run(
     url: str | None, api_key: str | None, serve: Sequence[str], sources: list[SourceText], plan: Plan
 ) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
-        if url is None:
-            _say("starting a service")
-            url = await stack.enter_async_context(running_service(*serve))
-        return await measure(Service(url, api_key), sources, plan)
+        if url is not None:
+            return await measure(Service(url, api_key), sources, plan)
+        _say("starting a service")
+        running = await stack.enter_async_context(running_service(*serve))
+        return await measure(Service(running.url, api_key), sources, plan, running.runs)
 
 
-async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -> dict[str, Any]:
-    """All figures as one JSON-ready object; times are in milliseconds."""
+async def measure(
+    service: Service, sources: Sequence[SourceText], plan: Plan, runs: str | None = None
+) -> dict[str, Any]:
+    """All figures as one JSON-ready object; times are in milliseconds. ``runs`` is what is known of the service."""
     async with service.connect() as session:
         about = {"model": session.model, "server": session.server, "context_length": session.context_length}
     fresh = FreshText(sources)
+    _say("asking for two edits, to learn how many tokens characters are")
     benchmark = _Benchmark(service, sources, plan, fresh, await Scale.measure(service, fresh))
     for number in range(plan.rounds):
         _say(f"cold and warm requests, round {number + 1} of {plan.rounds}")
@@ -116,13 +123,8 @@ async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -
         for (kind, size, state, others), got in benchmark.samples.items()
     ]
     return {
-        "machine": {
-            "processor": this_machine().processor,
-            "cores": this_machine().cores,
-            "python": platform.python_version(),
-            "warmline": importlib.metadata.version("warmline"),
-        },
-        "service": about,
+        "machine": about_machine(),
+        "service": about | {"runs": runs},
         "rounds": plan.rounds,
         "block_size": BLOCK_SIZE,
         "key_seconds": KEY_SECONDS,
@@ -136,6 +138,7 @@ async def measure(service: Service, sources: Sequence[SourceText], plan: Plan) -
             for (where, every, others), got in benchmark.typed.items()
         ],
         "ratios": ratios(rows),
+        "left_out": [f"{name}: {why}" for name, why in benchmark.left_out.items()],
     }
 
 
@@ -146,6 +149,7 @@ class _Benchmark:
         samples: by kind, size, state, and whether others warm.
         cancelled: microseconds to the end, by what the request was in, and size.
         typed: by place, keys between requests, and whether others warm.
+        left_out: why, by what it is called.
     """
 
     def __init__(
@@ -154,47 +158,68 @@ class _Benchmark:
         self.samples: defaultdict[tuple[Kind, int, str, bool], list[Sample]] = defaultdict(list)
         self.cancelled: defaultdict[tuple[Moment, int], list[int | None]] = defaultdict(list)
         self.typed: defaultdict[tuple[str, int, bool], list[Sample]] = defaultdict(list)
+        self.left_out: dict[str, str] = {}
         self._service = service
+        self._watch = WarmWatch(service.url, service.api_key)
+        self._alone: dict[Hashable, float] = {}  # seconds that warm work took last
         self._sources = sources
         self._plan = plan
         self._fresh = fresh
         self._scale = scale
 
     async def cold_and_warm(self, room: int) -> None:
-        """One round: each kind and size that fits, cold, warm, and warm beside others.
-
-        An edit needs room for its range twice, as it may write it anew.
-        """
-        sizes: list[tuple[Kind, int]] = []
-        for size in self._plan.sizes:
-            sizes += [("complete", size)] if size + _ROOM <= room else []
-            sizes += [("edit", size)] if 2 * size + _ROOM <= room else []
-        async with self._service.connect() as session:
-            for kind, size in sizes:
-                self.samples[kind, size, "cold", False].append(await cold(session, self._text(size), kind))
-                await self._warm(session, kind, size, False)
-        async with self._others(True), self._service.connect() as session:
-            for kind, size in sizes:
+        """One round: each kind and size that fits, cold, warm, and warm beside others."""
+        kinds: tuple[Kind, ...] = ("complete", "edit")
+        asked_for = [(kind, size) for size in self._plan.sizes for kind in kinds if self._fits(kind, size, room)]
+        # A session each, whose budget for warm work is its own.
+        for kind, size in asked_for:
+            async with self._service.connect() as session:
+                one, other = (asked(kind, size, room, self._fresh, self._scale) for _ in range(2))
+                self.samples[kind, size, "cold", False].append(await cold(session, one))
+                self.samples[kind, size, "warm", False].append(await warm(session, other, self._wait((kind, size))))
+        async with self._others(True):
+            for kind, size in asked_for:
                 if size in self._plan.beside:
-                    await self._warm(session, kind, size, True)
+                    async with self._service.connect() as session:
+                        one = asked(kind, size, room, self._fresh, self._scale)
+                        sample = await warm(session, one, self._wait((kind, size), others=True))
+                        self.samples[kind, size, "warm", True].append(sample)
 
     async def cancels(self, room: int) -> None:
         """One round: each size that fits, cancelled in its prompt and in its text."""
         moments: tuple[Moment, ...] = ("prefill", "decode")
         async with self._service.connect() as session:
             for size in self._plan.sizes:
-                for moment in moments if size + _ROOM <= room else ():
-                    text = self._text(size)
+                for moment in moments if self._fits("complete", size, room) else ():
+                    text = asked("complete", size, room, self._fresh, self._scale).text
                     took = await cancelled(session, text, moment, self._scale.seconds * len(text))
                     self.cancelled[moment, size].append(took)
 
-    async def _warm(self, session: Session, kind: Kind, size: int, others: bool) -> None:
-        text = self._text(size)
-        pause = self._scale.pause(len(text), 1 + OTHERS * others)
-        self.samples[kind, size, "warm", others].append(await warm(session, text, kind, pause))
+    def _fits(self, kind: Kind, size: int, room: int) -> bool:
+        try:
+            asked(kind, size, room, self._fresh, self._scale)
+        except LeftOut as why:
+            self.left_out[f"{kind} {size:,}"] = str(why)
+        return f"{kind} {size:,}" not in self.left_out
 
-    def _text(self, tokens: int) -> str:
-        return self._fresh(self._scale.chars(tokens))
+    def _wait(self, what: Hashable, *, others: bool = False) -> Wait:
+        """What waits until a place is warm, see the module; ``what`` is the same for places that cost the same."""
+
+        async def alone(name_place: Callable[[], Awaitable[None]]) -> float | None:
+            before = await self._watch.counts()
+            await name_place()
+            seconds = await self._watch.until_done(before)
+            if seconds is not None:
+                self._alone[what] = seconds
+            return seconds
+
+        async def beside(name_place: Callable[[], Awaitable[None]]) -> float | None:
+            await name_place()
+            seconds = (1 + OTHERS) * self._alone.get(what, LONGEST_SECONDS) + _MARGIN_SECONDS
+            await asyncio.sleep(min(seconds, LONGEST_SECONDS))
+            return None
+
+        return beside if others else alone
 
     async def typing(self, number: int) -> None:
         """One file: typing into it at both places, with each frequency of requests, alone and beside others."""
@@ -203,8 +228,8 @@ class _Benchmark:
                 both = list(typings(self._sources, self._plan.files, self._plan.keys))[2 * number : 2 * number + 2]
                 async with self._others(others):
                     for typing in both:
-                        pause = self._scale.pause(len(typing.text), 1 + OTHERS * others)
-                        got = await type_keys(self._service, typing, every, pause)
+                        wait = self._wait((number, typing.where), others=others)
+                        got = await type_keys(self._service, typing, every, wait)
                         self.typed[typing.where, every, others] += got
 
     def _others(self, wanted: bool) -> AbstractAsyncContextManager[None]:

@@ -19,7 +19,8 @@ def figures(samples: Sequence[Sample]) -> dict[str, Any]:
     """Medians and spread of some requests, in milliseconds and tokens; shares are of all their prompt tokens.
 
     One that was superseded before the engine began it has no prompt tokens and is in the count alone. ``pass`` is the
-    time of the passes over the tail, ``beyond_pass`` all the rest of the time to the first token.
+    time of the passes over the tail, ``beyond_pass`` all the rest of the time to the first token. ``warming`` is what
+    the warm work before took, where that was seen.
     """
     heard = [(sample.ttft / 1e3, sample.prefill / 1e3) for sample in samples if sample.ttft is not None]
     times = [ttft for ttft, _ in heard]
@@ -38,6 +39,7 @@ def figures(samples: Sequence[Sample]) -> dict[str, Any]:
         "ttft": _quantile(times, 0.5),
         "ttft_quartiles": [_quantile(times, 0.25), _quantile(times, 0.75)],
         "ttft_p95": _quantile(times, 0.95),
+        "warming": _quantile([sample.warming / 1e3 for sample in samples if sample.warming is not None], 0.5),
         "pass": _quantile([prefill for _, prefill in heard], 0.5),
         "beyond_pass": _quantile([ttft - prefill for ttft, prefill in heard], 0.5),
     }
@@ -70,25 +72,31 @@ def print_report(report: dict[str, Any]) -> None:
     console = table_console(_FILE_WIDTH)
     machine, service = report["machine"], report["service"]
     console.print(
-        f"{service['server']} with {service['model']}; {machine['processor']}, {machine['cores']} cores, "
-        f"python {machine['python']}\n"
+        f"{service['server']} with {service['runs'] or service['model']}; {machine['processor']}, "
+        f"{machine['cores']} cores, python {machine['python']}\n"
         f"The cache shares full blocks of {report['block_size']} tokens: the tail is what is left to compute. "
         "TTFT is made of the passes over the tail and of what is beyond them. Heard are requests that brought text."
     )
-    print_table(console, _requests(report), names=3)
+    print_table(console, _requests(report), names=4)
+    for left_out in report["left_out"]:
+        console.print(f"left out: {left_out}", highlight=False, markup=False)
     print_table(console, _cancels(report), names=2)
     print_table(console, _typing(report), names=3)
 
 
 def _requests(report: dict[str, Any]) -> Table:
     table = _table(
-        "One token after the whole text, or of an edit of all of it",
-        ("request", "state", "others", "prompt", "tail", "ready", "TTFT ms", "passes", "beyond", "cold/warm"),
-        names=3,
+        "One token after a text of so many tokens, or of an edit of it; prompts are as long as the model was shown",
+        (
+            *("request", "text", "state", "others", "prompt", "tail", "ready", "TTFT ms", "passes", "beyond"),
+            *("warmed in", "cold/warm"),
+        ),
+        names=4,
     )
     for row in report["requests"]:
         table.add_row(
-            f"{row['kind']} {row['size']}",
+            row["kind"],
+            f"{row['size']:,}",
             row["state"],
             _company(row),
             _number(row["prompt_tokens"], 0),
@@ -97,6 +105,7 @@ def _requests(report: dict[str, Any]) -> Table:
             _spread(row),
             _number(row["pass"]),
             _number(row["beyond_pass"]),
+            _number(row["warming"], 0),
             judged(f"{report['ratios'][_name(row)]:.1f}x", report["rounds"]) if row["state"] == "warm" else "",
         )
     return table
@@ -109,11 +118,10 @@ def _cancels(report: dict[str, Any]) -> Table:
         names=1,
     )
     for row in report["cancels"]:
-        low, high = row["to_end_quartiles"]
         table.add_row(
             {"prefill": "prompt", "decode": "text"}[row["moment"]],
             str(row["size"]),
-            f"{_number(row['to_end'])} ({_number(low)} to {_number(high)})",
+            _with_quartiles(row["to_end"], row["to_end_quartiles"]),
             _number(row["to_end_max"]),
             f"{row['cancelled']}/{row['requests']}",
         )
@@ -157,8 +165,12 @@ def _company(row: dict[str, Any]) -> str:
 
 def _spread(row: dict[str, Any]) -> str:
     """The median, and the quartiles."""
-    low, high = row["ttft_quartiles"]
-    return f"{_number(row['ttft'])} ({_number(low)} to {_number(high)})"
+    return _with_quartiles(row["ttft"], row["ttft_quartiles"])
+
+
+def _with_quartiles(median: float | None, quartiles: Sequence[float | None]) -> str:
+    low, high = quartiles
+    return "none came" if median is None else f"{_number(median)} ({_number(low)} to {_number(high)})"
 
 
 def _number(value: float | None, digits: int = 1) -> str:

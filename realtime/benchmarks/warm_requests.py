@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from warmline.client import Document, Session, connect
@@ -18,6 +18,9 @@ Kind = Literal["complete", "edit"]
 Moment = Literal["prefill", "decode"]
 """What a request is in when it is cancelled: its prompt, or its text."""
 
+Wait = Callable[[Callable[[], Awaitable[None]]], Awaitable[float | None]]
+"""Calls what names a place, and waits until it should be warm; returns the seconds that took, if it was seen."""
+
 KEY_SECONDS: Final = 0.08
 """Between two keys: 150 words a minute."""
 SUGGESTED_TOKENS: Final = 16
@@ -25,12 +28,11 @@ SUGGESTED_TOKENS: Final = 16
 _CANCELLED_TOKENS: Final = 512
 """What a completion that is cancelled may have."""
 _INSTRUCTION: Final = "Add type annotations"
-_CALIBRATION_CHARS: Final = 4000
-_PAUSE_SECONDS: Final = 0.3
-"""Beyond the time that the warm work itself should take."""
+_CALIBRATION_CHARS: Final = ((1000, 4000), (4000, 12_000))
+"""Lengths of two texts that are asked for to learn what characters cost, and of longer ones for larger contexts."""
+_LARGE_CONTEXT: Final = 8000
 _OTHERS_SECONDS: Final = 1.5
 """How often each other session names a new place."""
-_LONGEST_PAUSE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Sample:
         ttft: from the call to its first token; None if it had none.
         prefill: the passes over what of the prompt was not ready.
         ready: prompt tokens found computed; ``warmed`` of them by warm work, for the first request that used them.
+        warming: what the warm work before it took, as far as that was seen.
     """
 
     ttft: int | None
@@ -61,6 +64,7 @@ class Sample:
     ready: int
     warmed: int
     reason: str
+    warming: int | None = None
 
     @property
     def tail(self) -> int:
@@ -79,58 +83,75 @@ def sample_of(result: RequestResult, ttft: int | None) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a character of code costs this service, by what it says itself."""
+    """What characters of code cost this service, by what it says itself of an edit's prompt.
+
+    Attributes:
+        tokens: of a character.
+        around: tokens of a prompt that are not the text's.
+        seconds: until the first token, a character.
+    """
 
     tokens: float
+    around: float
     seconds: float
 
     @classmethod
     async def measure(cls, service: Service, fresh: FreshText) -> Scale:
-        """Ask for a token of an edit of a text that it has never seen."""
+        """Ask for a token of edits of two texts that it has never seen."""
         async with service.connect() as session:
-            text = fresh(_CALIBRATION_CHARS)
-            sample = await cold(session, text, "edit")  # a completion may be shown a part of it only
-        return cls(sample.prompt / len(text), (sample.ttft or 0) / 1e6 / len(text))
+            lengths = _CALIBRATION_CHARS[session.context_length >= _LARGE_CONTEXT]
+            # A completion may be shown a part of them only.
+            short, long = [await cold(session, Asked.whole("edit", fresh(chars))) for chars in lengths]
+        tokens = (long.prompt - short.prompt) / (lengths[1] - lengths[0])
+        return cls(tokens, max(short.prompt - tokens * lengths[0], 0), (long.ttft or 0) / 1e6 / lengths[1])
 
     def chars(self, tokens: int) -> int:
-        """The length of a text of about so many tokens."""
-        return round(tokens / self.tokens)
-
-    def pause(self, chars: int, sessions: int = 1) -> float:
-        """Seconds in which a prompt of so many characters should be warm while so many sessions warm theirs."""
-        return min(_PAUSE_SECONDS + 2 * self.seconds * chars * sessions, _LONGEST_PAUSE)
+        """The length of a text of which an edit's prompt has about so many tokens."""
+        return max(round((tokens - self.around) / self.tokens), 1)
 
 
-async def one_token(session: Session, document: Document, kind: Kind) -> Sample:
-    """Ask for one token after the whole text, or of an edit of all of it.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for: a completion behind a text, or an edit of a range of it."""
+
+    kind: Kind
+    text: str
+    span: tuple[int, int]
+
+    @classmethod
+    def whole(cls, kind: Kind, text: str) -> Asked:
+        """A completion at the end, or an edit of all of it."""
+        return cls(kind, text, (len(text) if kind == "complete" else 0, len(text)))
+
+
+async def one_token(session: Session, document: Document, asked: Asked) -> Sample:
+    """Ask for one token.
 
     Such a request's end is its first token's arrival, also for an edit, of which a token rarely makes an operation.
     """
-    end = len(document.text)
-    if kind == "complete":
-        result: RequestResult = await session.complete(document, end, max_tokens=1).result()
+    if asked.kind == "complete":
+        result: RequestResult = await session.complete(document, asked.span[1], max_tokens=1).result()
     else:
-        result = await session.edit(document, (0, end), _INSTRUCTION, max_tokens=1).result()
+        result = await session.edit(document, asked.span, _INSTRUCTION, max_tokens=1).result()
     return sample_of(result, result.timing.end_to_end)
 
 
-async def cold(session: Session, text: str, kind: Kind) -> Sample:
+async def cold(session: Session, asked: Asked) -> Sample:
     """A request for a text that the service has never seen. It comes right behind the text, so nothing is warm."""
-    document = await session.open(f"file:///cold/{text[:40].strip()}", "", "python")
-    await document.change(0, 0, text)
-    sample = await one_token(session, document, kind)
+    document = await session.open(f"file:///cold/{asked.text[:40].strip()}", "", "python")
+    await document.change(0, 0, asked.text)
+    sample = await one_token(session, document, asked)
     await document.close()
     return sample
 
 
-async def warm(session: Session, text: str, kind: Kind, pause: float) -> Sample:
-    """The same, a pause after the service was told where the request would come."""
-    document = await session.open(f"file:///warm/{text[:40].strip()}", text, "python")
-    await expect(document, kind)
-    await asyncio.sleep(pause)
-    sample = await one_token(session, document, kind)
+async def warm(session: Session, asked: Asked, wait: Wait) -> Sample:
+    """The same, once what the service was told to expect is warm."""
+    document = await session.open(f"file:///warm/{asked.text[:40].strip()}", asked.text, "python")
+    seconds = await wait(lambda: expect(document, asked))
+    sample = await one_token(session, document, asked)
     await document.close()
-    return sample
+    return replace(sample, warming=None if seconds is None else round(seconds * 1e6))
 
 
 async def cancelled(session: Session, text: str, moment: Moment, cold: float) -> int | None:
@@ -155,10 +176,10 @@ async def cancelled(session: Session, text: str, moment: Moment, cold: float) ->
     return took if in_time else None
 
 
-async def expect(document: Document, kind: Kind) -> None:
+async def expect(document: Document, asked: Asked) -> None:
     """Tell the service what `one_token` will ask."""
-    end = len(document.text)
-    await (document.warm(end) if kind == "complete" else document.warm(0, end))
+    start, end = asked.span
+    await (document.warm(end) if asked.kind == "complete" else document.warm(start, end))
 
 
 @contextlib.asynccontextmanager
@@ -170,7 +191,7 @@ async def others_warming(service: Service, sessions: int, fresh: FreshText, char
         async with service.connect() as session:
             while True:
                 document = await session.open("file:///other", fresh(chars), "python")
-                await expect(document, "complete")
+                await document.warm(chars)
                 await asyncio.sleep(_OTHERS_SECONDS)
                 await document.close()
 
@@ -186,15 +207,14 @@ async def others_warming(service: Service, sessions: int, fresh: FreshText, char
             raise outcome
 
 
-async def type_keys(service: Service, typing: Typing, every: int, pause: float) -> list[Sample]:
-    """Type, a pause after saying where, and ask for a completion behind one in ``every`` keys.
+async def type_keys(service: Service, typing: Typing, every: int, wait: Wait) -> list[Sample]:
+    """Say where, type once that is warm, and ask for a completion behind one in ``every`` keys.
 
     A newer completion supersedes the one before.
     """
     async with service.connect() as session:
         document = await session.open(f"file:///typed/{typing.text[:40].strip()}", typing.text, typing.language)
-        await document.warm(typing.index)
-        await asyncio.sleep(pause)
+        await wait(lambda: document.warm(typing.index))
         requests = []
         began = time.perf_counter()
         for number, key in enumerate(typing.keys):

@@ -91,6 +91,11 @@ class FreshText:
             length += len(line)
         return "".join(pieces)[:chars]
 
+    def wide(self, chars: int, lines: int) -> str:
+        """The same in so many lines, which are as long as it takes."""
+        width, code = chars // lines - 1, " ".join(self(2 * chars).splitlines())
+        return "".join(f"{code[at : at + width]}\n" for at in range(0, lines * width, width))
+
 
 def with_fresh_lines(lines: Iterable[str]) -> Iterator[str]:
     """The lines, and before the first and every few more one that never came before."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import logging
 import os
 import sys
 from collections.abc import Coroutine
@@ -59,6 +60,15 @@ class FillName(StrEnum):
     PSM = "psm"
     SPM = "spm"
     OFF = "off"
+
+
+class LogLevel(StrEnum):
+    """What --log-level takes."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 class SpeculationName(StrEnum):
@@ -126,12 +136,21 @@ def serve(
             help="How completions show the text after the cursor: as the model was trained, or in the order named."
         ),
     ] = FillName.AUTO,
+    log_level: Annotated[
+        LogLevel,
+        typer.Option(
+            envvar="WARMLINE_LOG_LEVEL",
+            case_sensitive=False,
+            help="What the gateway's log has; debug: a line at the end of each request, too.",
+        ),
+    ] = LogLevel.INFO,
 ) -> None:
     """Run the service until Ctrl-C. The first start fetches the default model."""
-    from warmline.engine import EngineError
+    from warmline.engine import EngineError, this_machine
 
     from ..server import ConfigError, GatewayServer, ServerConfig, ServerError, check_address, run_server
     from ..telemetry.logs import configure_logging
+    from .doctor import no_int8_products
     from .engine_setup import engine_options, explained
 
     config = ServerConfig(
@@ -150,6 +169,8 @@ def serve(
         model = server.model
         adapter = f" with {model.adapter}" if model.adapter else ""
         _say(f"{model.name}{adapter}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
+        if model.backend == "cpu" and (slow := no_int8_products(this_machine())) is not None:
+            _say(f"this processor: {slow} (`{called()} doctor` says more)")
         if server.http_url is not None:
             _say(f"HTTP API at {server.http_url}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")
@@ -159,7 +180,7 @@ def serve(
         with explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory, draft_model)
             _say(f"loading {options.model}, then measuring what it costs on this machine")
-            configure_logging()
+            configure_logging(logging.getLevelNamesMapping()[log_level.upper()])
             run_server(config, options, say_ready)
     except ConfigError as error:
         raise WrongUsage(str(error), f"{called()} serve") from None
@@ -170,7 +191,7 @@ def serve(
 
 # Asking --------------------------------------------------------------------------------------------------------
 
-Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to ask.")]
+Url = Annotated[str, typer.Option(envvar="WARMLINE_URL", help="The service to ask, such as ws://127.0.0.1:8765.")]
 MaxTokens = Annotated[int | None, typer.Option(**bounds(protocol.MaxTokens), help="Where to stop at the latest.")]
 Temperature = Annotated[
     float, typer.Option(**bounds(protocol.Temperature), help="0 takes the likeliest token each time.")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from warmline.engine import Machine
 
 State = Literal["ok", "note", "missing"]
 
@@ -53,13 +56,21 @@ def _machine() -> list[Finding]:
     machine = this_machine()
     instructions = ", ".join(machine.instructions) or "no vector instructions that are known"
     memory = f"{machine.memory / 2**30:.1f} GiB" if machine.memory else "not known"
+    slow = no_int8_products(machine)
     enough = not machine.memory or machine.memory >= 2 * 2**30
     return [
         Finding("system", "ok", machine.system),
         Finding("processor", "ok", f"{machine.processor}; cores to use: {machine.cores}"),
-        Finding("instructions", "ok" if "AVX2" in machine.instructions else "note", instructions),
+        Finding("instructions", "note" if slow else "ok", f"{instructions}; {slow}" if slow else instructions),
         Finding("memory", "ok" if enough else "note", memory if enough else f"{memory}; lower --kv-memory"),
     ]
+
+
+def no_int8_products(machine: Machine) -> str | None:
+    """What it costs that the processor has no instructions for products of 8-bit numbers; None if it has some."""
+    if {"AVX-512 VNNI", "AVX-VNNI", "NEON dot product", "NEON int8"} & set(machine.instructions):
+        return None
+    return "without AVX-512 VNNI everything takes several times as long"
 
 
 def _compiler() -> Finding:

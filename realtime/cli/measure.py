@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +21,9 @@ from .options import (
     Threads,
     check_folder,
 )
+
+if TYPE_CHECKING:
+    from ..evaluation.records import Record
 
 bench_app = typer.Typer(help="Measure this machine.", rich_markup_mode=None)
 eval_app = typer.Typer(help="Measure a model's answers.", rich_markup_mode=None)
@@ -67,7 +72,7 @@ def bench_edits(
         Path | None,
         typer.Option(exists=True, dir_okay=False, metavar="PROGRAM", help="Generate beside this llama-server, too."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="See that it works: two edits, once.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="See that it works: the two shortest, once.")] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the figures here, too.")] = None,
 ) -> None:
     """Replay real edits by the engine: what drafting is worth, beside plain decoding and prompt lookup."""
@@ -82,7 +87,7 @@ def bench_edits(
 
     try:
         records = read_records(file or PROJECT_EDITS)
-        chosen = choose(records, limit=_QUICK_EDITS if quick else limit)
+        chosen = _shortest(records) if quick else choose(records, limit=limit)
     except RecordError as error:
         raise CommandFailed(str(error)) from None
     replayed, all_edits = (
@@ -142,7 +147,11 @@ def bench_sampling(
 def bench_warm(
     file: EditsFile = None,
     url: Annotated[
-        str | None, typer.Option(envvar="WARMLINE_URL", help="The service to measure. [default: one of its own]")
+        str | None,
+        typer.Option(
+            envvar="WARMLINE_URL",
+            help="The running service to measure, with the model it has. [default: one of the benchmark's own]",
+        ),
     ] = None,
     api_key: ApiKey = None,
     model: Model = None,
@@ -159,7 +168,11 @@ def bench_warm(
     check_folder(json)
     serve = _served(model, adapter, threads)
     if url is not None and serve:
-        raise typer.BadParameter("is for a service of the benchmark's own; leave out --url", param_hint=serve[0])
+        raise typer.BadParameter(
+            "is for a service of the benchmark's own; leave out --url, and unset WARMLINE_URL", param_hint=serve[0]
+        )
+    if url is not None:
+        print(f"measuring the service at {url}, which --url or WARMLINE_URL names", file=sys.stderr, flush=True)
     from warmline.client import WarmlineError
 
     from ..benchmarks.service import ServiceFailed
@@ -277,6 +290,14 @@ def eval_edits(
         raise CommandFailed(str(error)) from None
     if not complete:
         raise typer.Exit(130)
+
+
+def _shortest(records: Sequence[Record]) -> Sequence[Record]:
+    """The edits that take the least time to replay."""
+    from ..evaluation.records import EditRecord
+
+    edits = [record for record in records if isinstance(record, EditRecord) and not record.is_steered]
+    return sorted(edits, key=lambda edit: len(edit.before) + 2 * len(edit.after))[:_QUICK_EDITS]
 
 
 def _served(model: str | None, adapter: str | None, threads: int | None) -> list[str]:

@@ -74,7 +74,7 @@ EditsFile = Annotated[
     ),
 ]
 """Where the commands that replay or judge edits read them."""
-ApiKey = Annotated[str | None, typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="Its API key.")]
+ApiKey = Annotated[str | None, typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="The service's API key.")]
 
 
 def bounds(parameter: Any) -> dict[str, Any]:

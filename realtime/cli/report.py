@@ -108,14 +108,14 @@ def print_hops(console: Console, result: Result) -> None:
 def _sentences(result: Result, clock: ClockSample | None) -> Iterator[str]:
     receipt, timing = result.receipt, result.timing
     piece = "operation" if isinstance(result, EditResult) else "text"  # which has to wait for more than one token
-    first = "" if result.ttft is None else f", the first {piece} after {result.ttft / 1000:.1f} ms"
-    rest = ""
-    if receipt.output_tokens > 1:
-        each = timing.engine_step / (receipt.output_tokens - 1) / 1000
-        rest = f"; {each:.2f} ms for each token after the first"
+    whole, split = timing.end_to_end / 1000, ""
+    if result.ttft is not None:  # both by this machine's clock, so that they add up
+        until_first = result.ttft / 1000
+        rest = round(whole, 1) - round(until_first, 1)
+        split = f": {until_first:.1f} ms to the first {piece}, {rest:.1f} ms from there to the end"
     yield (
-        f"{result.reason}: {counted(receipt.output_tokens, 'token')} in {timing.end_to_end / 1000:.1f} ms "
-        f"({result.tokens_per_second:,.0f} tokens/s){first}{rest}"
+        f"{result.reason}: {counted(receipt.output_tokens, 'token')} in {whole:.1f} ms "
+        f"({result.tokens_per_second:,.0f} tokens/s){split}"
     )
     passes = f"{receipt.forward_passes} forward pass{'' if receipt.forward_passes == 1 else 'es'}"
     proposed = sum(draft.proposed for draft in receipt.drafts)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +23,8 @@ from .source_file import SourceFile, counted
 from .unified_diff import unified_diff
 
 REFRESH_SECONDS: Final = 0.04
+PATIENCE_SECONDS: Final = 1.0
+"""How long nothing is said while nothing has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,11 @@ async def complete(
         document = await session.open(source.uri, source.text, source.language)
         completion = session.complete(document, position, **parameters)
         try:
-            async for piece in completion:
-                sys.stdout.write(shown.feed(piece) if terminal else piece)
-                sys.stdout.flush()
+            with _told_if_slow(f"waiting for the completion at {path}:{line}:{column}") as waiting:
+                async for piece in completion:
+                    waiting.cancel()
+                    sys.stdout.write(shown.feed(piece) if terminal else piece)
+                    sys.stdout.flush()
         finally:
             if terminal:  # what is said next, also of an error or Ctrl-C, begins a line
                 print(shown.finish(), flush=True)
@@ -83,7 +90,8 @@ async def edit(
     """Show an edit of whole lines as a diff that grows; write it if asked to.
 
     Into a pipe it prints a unified diff at the end, which `git apply` takes, and stderr says where, if not here.
-    On stderr follows what it cost; with ``timing`` also where the time went, with False nothing of either.
+    Where that takes more than a moment, stderr says that it is waited for. On stderr follows what it cost; with
+    ``timing`` also where the time went, with False nothing of either.
 
     Raises:
         EditCut: the edit ended early.
@@ -97,17 +105,19 @@ async def edit(
         if sys.stdout.isatty():
             result = await _show(stream, LineDiff(source.text[start:end], first))
         else:
-            result = await stream.result()
+            lines = _named_lines(path, first, last)
+            with _told_if_slow(f"waiting for the edit of {lines}; the diff comes at its end"):
+                result = await stream.result()
         clock = session.clock
     unchanged = result.text == source.text[start:end]
-    terminal = sys.stdout.isatty()
-    hint = "" if terminal else _write_diff(source, (start, end), result.text)
+    hint = "" if sys.stdout.isatty() else _write_diff(source, (start, end), result.text)
     _say_cost(result, clock, timing)
-    if hint:
-        _say(hint)
     if result.reason != "stop":
         not_written = f", and {path} was not written" if write else ""
-        raise EditCut(f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}")
+        cut = f"the edit {_how_it_was_cut(result)}; the rest of the range is as it was{not_written}"
+        raise EditCut(f"{cut}; {hint}" if hint and not unchanged else cut)
+    if hint:
+        _say(hint)
     if write and not unchanged:
         source.write(source.text[:start] + result.text + source.text[end:])
         _say(f"{path} was written")
@@ -145,6 +155,20 @@ def _how_it_was_cut(result: Result) -> str:
         how = "see that it runs (`make serve`, or `warmline serve`), and ask again"
         return f"ended early: the service stopped or was restarted; {how}"
     return f"ended early ({result.reason})"
+
+
+@contextlib.contextmanager
+def _told_if_slow(text: str) -> Iterator[asyncio.TimerHandle]:
+    """Say on stderr what is waited for, unless what is done here ends, or the timer is cancelled, within a moment."""
+    timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, _say, text)
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+
+
+def _named_lines(path: Path, first: int, last: int) -> str:
+    return f"line {first} of {path}" if first == last else f"lines {first} to {last} of {path}"
 
 
 def _say(text: str) -> None:

@@ -41,21 +41,16 @@ class Suggestion:
         if before is None:
             self._most = message.sampling.max_tokens  # that the sequence may generate
             self._replay = message.replay
-            self._pieces: list[str] = []  # of the text; the first is all that was looked at together
-            self._ends: list[int] = []  # characters after each piece
-            self._tokens: list[int] = []  # tokens after each piece
+            self._made = _Made()
             return
-        self._most, self._replay = before._most, before._replay
-        self._pieces, self._ends, self._tokens = before._pieces, before._ends, before._tokens
+        self._most, self._replay, self._made = before._most, before._replay, before._made
         typed = before._typed_at(message) or Typed("", "")
         self._place.go_on_from(before._place, typed.text)
         self.replaces = utf16_length(typed.tail)
 
     def generated(self, text: str, tokens: int) -> None:
         """Take the next text, made of so many tokens."""
-        self._pieces.append(text)
-        self._ends.append((self._ends[-1] if self._ends else 0) + len(text))
-        self._tokens.append((self._tokens[-1] if self._tokens else 0) + tokens)
+        self._made.new.append((text, tokens))
 
     def changed(self, edits: Sequence[TextEdit]) -> None:
         """Take a change of the document."""
@@ -82,23 +77,17 @@ class Suggestion:
         anything typed a sampled text is asked for to get another one.
         """
         typed = self._typed_for(message)
-        return None if typed is None else typed.rest(self._text) or None
+        return None if typed is None else typed.rest(self._made.text) or None
 
     def may_reach(self, message: Complete) -> bool:
         """Whether what is still generated may make a `rest` for another request, and is worth waiting for.
 
         It is until it has said what was typed; for the closers of brackets, to the end of the line.
         """
-        typed, text = self._typed_for(message), self._text
+        typed, text = self._typed_for(message), self._made.text
         if typed is None or not typed.may_fit(text):
             return False
         return "\n" not in text[len(typed.text) :] if typed.tail else typed.text.startswith(text)
-
-    @property
-    def _text(self) -> str:
-        if len(self._pieces) != 1:
-            self._pieces[:] = ["".join(self._pieces)]
-        return self._pieces[0]
 
     def _typed_at(self, message: Complete) -> Typed | None:
         if self._awaited is not None and self._awaited[0] is message:
@@ -118,10 +107,43 @@ class Suggestion:
             return None
         if msgspec.structs.replace(message.sampling, max_tokens=old.sampling.max_tokens) != old.sampling:
             return None
-        least = self._most - self._tokens_before(len(typed.text))
+        least = self._most - self._made.tokens_before(len(typed.text))
         return typed if least <= message.sampling.max_tokens <= self._most else None
 
-    def _tokens_before(self, characters: int) -> int:
+
+class _Made:
+    """What a sequence has generated. Each step's is only noted, and added up once somebody asks: mostly nobody does.
+
+    Attributes:
+        new: texts that were not added up yet, and how many tokens each is made of.
+    """
+
+    def __init__(self) -> None:
+        self.new: list[tuple[str, int]] = []
+        self._text = ""
+        self._ends: list[int] = []  # characters after each step
+        self._tokens: list[int] = []  # tokens after each step
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        self._add_up()
+        return self._text
+
+    def tokens_before(self, characters: int) -> int:
         """How many tokens were spent on so many characters, at least."""
-        pieces = bisect_right(self._ends, characters)
-        return self._tokens[pieces - 1] if pieces else 0
+        self._add_up()
+        steps = bisect_right(self._ends, characters)
+        return self._tokens[steps - 1] if steps else 0
+
+    def _add_up(self) -> None:
+        if not self.new:
+            return
+        end, count = (self._ends[-1], self._tokens[-1]) if self._ends else (0, 0)
+        for text, tokens in self.new:
+            end += len(text)
+            count += tokens
+            self._ends.append(end)
+            self._tokens.append(count)
+        self._text += "".join([text for text, _ in self.new])
+        self.new.clear()

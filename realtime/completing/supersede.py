@@ -115,7 +115,7 @@ class Succession:
             other._request.stop("superseded")
         elif current is not None and other._may_serve(current, self._message):
             _Wait(other, current, self)
-            other._request.stopping = "superseded"  # its sequence is not freed yet
+            other._request.retire()
         else:
             other._request.stop("superseded")
 
@@ -202,8 +202,7 @@ class _Wait:
         """Let the following one go on with the text if there is a rest for it by now. Returns whether there is."""
         superseded, following = self._superseded, self._following
         if event.text:
-            assert isinstance(self._sequence.output, CompletionOutput)
-            superseded.generated(self._sequence.output.line_ends.convert(event.text), event)
+            superseded._request.made_of(self._sequence, event)
         if event.finished is not None and event.finished.reason not in ("stop", "length"):
             return False
         rest = superseded._suggestion.rest(following._message)

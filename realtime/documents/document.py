@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from ..errors import Refused
 from ..limits import Limits
 from ..protocol import Change, ErrorCode, Open, TextEdit
+from .document_text import DocumentText
 from .large_open import LargeOpen
 from .offset_index import OffsetIndex
 from .text import content_hash, utf16_length
 from .text_edits import EditSequence, check_range, grown
-from .tokens import DocumentTokens
 
 _FEW: Final = 4
 """Up to so many edits, the text is rebuilt for each, and what lies between them keeps its tokens."""
@@ -21,8 +21,8 @@ Replacement = tuple[int, int, int]
 """String indices [start, end), and the number of characters that are there now."""
 
 
-class Document:
-    """The mirror of one open document.
+class Document(DocumentText):
+    """The mirror of one open document, whose text changes.
 
     A change that is refused leaves it exactly as it was. Its edits may begin and end anywhere but inside a surrogate
     pair, as they may replace line ends. Where the text has only characters of the basic plane
@@ -30,10 +30,9 @@ class Document:
 
     Attributes:
         length: of the text, in UTF-16 units.
-        tokens: what is known of the text's tokens.
     """
 
-    __slots__ = ("_offsets", "id", "language", "length", "text", "tokens", "version")
+    __slots__ = ("_offsets", "id", "length", "version")
 
     def __init__(self, opened: Open, limits: Limits) -> None:
         """Take over an opened document.
@@ -44,20 +43,12 @@ class Document:
         """
         read = opened if isinstance(opened, LargeOpen) else None
         _check_size(opened.text, limits, None if read is None else read.size)
+        super().__init__(opened.text, opened.language)
         self.id = opened.document
-        self.language = opened.language
         self.version = opened.version
-        self.text = opened.text
         self.length = utf16_length(opened.text) if read is None else read.offsets.length
-        self.tokens = DocumentTokens(len(opened.text))
         # Made when it is needed, and forgotten when it isn't.
         self._offsets = None if read is None or self.length == len(self.text) else read.offsets
-
-    @property
-    def newline(self) -> Literal["\n", "\r\n"]:
-        """The line end of the first line; LF for a text of one line."""
-        at = self.text.find("\n")
-        return "\r\n" if at > 0 and self.text[at - 1] == "\r" else "\n"
 
     def index(self, offset: int) -> int:
         """The string index of a UTF-16 offset.

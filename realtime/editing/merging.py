@@ -107,6 +107,10 @@ class RangeTracker:
         """Whether a person's change and an operation exclude each other, so that the edit is over."""
         return self._conflict is not None or self._stop is not None
 
+    def first(self, operations: int) -> list[Operation]:
+        """The first so many operations."""
+        return self._operations[:operations]
+
     def operations(self, operations: Sequence[Operation]) -> None:
         """Take the next operations. The side that makes them asks `standing` before it sends them.
 

@@ -45,6 +45,16 @@ class EditRecord(msgspec.Struct, tag="edit", tag_field="type", frozen=True, kw_o
     accepted: str = ""
 
     @property
+    def text(self) -> str:
+        """The whole file before the edit."""
+        return self.prefix + self.before + self.suffix
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The range in it, as string indices."""
+        return len(self.prefix), len(self.prefix) + len(self.before)
+
+    @property
     def is_steered(self) -> bool:
         """Whether it needs more than one instruction for an untouched range."""
         return len(self.instructions) != 1 or bool(self.accepted)

@@ -16,8 +16,8 @@ from ..cli.report import printable
 from ..documents.hunks import split_lines
 from . import summary
 from .records import EditRecord
-from .run import Outcome
-from .summary import EditSummary, LikelihoodSummary, Share, Spread
+from .run import Outcome, Speed
+from .summary import DraftSummary, EditSummary, LikelihoodSummary, Share, Spread
 
 PIPE_WIDTH: Final = 160
 """Columns of the tables where there is no terminal."""
@@ -44,6 +44,11 @@ _EDIT_COLUMNS: Final = (
 _COMPLETION_COLUMNS: Final = (
     "n", "first line", "95 %", "exact", "begins", "chars right", "share", "ln p token",
 )  # fmt: skip
+_SPEED_COLUMNS: Final = ("tokens/s", "quartiles", "n", "a pass", "times plain", "in all", "n plain")
+_SPEED_LEGEND: Final = (
+    "tokens/s, times plain: medians over the edits, and against the same ones without speculation (--plain N). "
+    "in all: of their time together. accepted: of each source's drafted tokens."
+)
 _STYLES: Final = {"-": "red", "+": "green", "@": "cyan"}
 
 _Summary = TypeVar("_Summary")
@@ -80,6 +85,7 @@ def print_report(to: Console, model: ModelInfo, outcomes: Sequence[Outcome], tok
         to.print(Text(_COMPLETION_LEGEND, style="dim"))
     _print_ends(to, outcomes)
     _print_speed(to, outcomes, tokens_per_second)
+    _print_speed_by_kind(to, edits)
 
 
 def print_failures(to: Console, outcomes: Iterable[Outcome], most: int) -> None:
@@ -105,8 +111,12 @@ def as_json(about: dict[str, Any], outcomes: Sequence[Outcome], tokens_per_secon
     report = about | {
         "edits": _summaries(edits, summary.edits) | {"nothing": summary.nothing(edits)} if edits else None,
         "completions": _summaries(completions, summary.completions) if completions else None,
-        "speed": summary.speed([outcome.speed for outcome in outcomes if outcome.speed is not None]),
+        "speed": summary.speed(_speeds(outcomes)),
         "comparison": summary.comparison(outcomes),
+        "edit_speed_by_kind": {
+            name: {"speed": summary.speed(_speeds(group)), "comparison": summary.comparison(group)}
+            for name, group in _groups(_measured(edits), _kind).items()
+        },
         "tokens_per_second": tokens_per_second,
         "records": [_as_object(outcome) for outcome in outcomes],
     }
@@ -258,7 +268,7 @@ def _print_ends(to: Console, outcomes: Sequence[Outcome]) -> None:
 def _print_speed(to: Console, outcomes: Sequence[Outcome], tokens_per_second: float | None) -> None:
     if tokens_per_second is not None:
         to.print(f"all together: {tokens_per_second:,.1f} tokens/s, prompts included", highlight=False)
-    figures = summary.speed([outcome.speed for outcome in outcomes if outcome.speed is not None])
+    figures = summary.speed(_speeds(outcomes))
     if figures is None:
         return
     rows: list[_Row] = []
@@ -293,6 +303,45 @@ def _print_speed(to: Console, outcomes: Sequence[Outcome], tokens_per_second: fl
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _print_speed_by_kind(to: Console, edits: Sequence[Outcome]) -> None:
+    measured = _measured(edits)
+    if not measured:
+        return
+    sources = sorted({draft.source for speed in _speeds(measured) for draft in speed.drafts})
+
+    def cells(outcomes: Sequence[Outcome]) -> list[str]:
+        figures, compared = summary.speed(_speeds(outcomes)), summary.comparison(outcomes)
+        assert figures is not None
+        spread, drafts = figures.tokens_per_second, {draft.source: draft for draft in figures.drafts}
+        return [
+            *(("-", "-") if spread is None else _spread_cells(spread, 1)[:2]),
+            str(figures.records),
+            _number(figures.tokens_per_pass),
+            "-" if compared is None else _number(compared.median_decode_ratio),
+            "-" if compared is None else _number(compared.decode_ratio),
+            "0" if compared is None else str(compared.records),
+            *(_accepted(drafts.get(source)) for source in sources),
+        ]
+
+    columns = (*_SPEED_COLUMNS, *(f"{source}: accepted" for source in sources))
+    _print_table(to, "speed of edits by kind, after the first token", columns, _rows(measured, _kind, cells))
+    to.print(Text(_SPEED_LEGEND, style="dim"))
+
+
+def _accepted(drafts: DraftSummary | None) -> str:
+    if drafts is None or not drafts.proposed:
+        return "-"
+    return f"{drafts.accepted / drafts.proposed:.0%} of {drafts.proposed:,}"
+
+
+def _measured(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.speed is not None]
+
+
+def _speeds(outcomes: Iterable[Outcome]) -> list[Speed]:
+    return [outcome.speed for outcome in outcomes if outcome.speed is not None]
 
 
 def _spread_cells(spread: Spread, digits: int) -> list[str]:

@@ -23,13 +23,13 @@ from warmline.engine import (
     pack_tokens,
 )
 
-from ..documents.document import Document
+from ..documents.document_text import DocumentText
 from ..errors import Refused
-from ..limits import Limits
 from ..prompting.fill_in_middle import choose_form
 from ..prompting.prompts import PromptBuilder, PromptPlan, PromptTokenizer
-from ..protocol import MAX_INT, Open, Operation, Ops
+from ..protocol import Operation, Ops
 from ..requests.outputs import EditOutput
+from .planned import plan_edit
 from .records import CompletionRecord, EditRecord, Record
 from .scores import CompletionScores, EditScores, score_completion, score_edit
 from .syntax import parses
@@ -38,7 +38,6 @@ EDIT_ROOM: Final = 128
 """Tokens by which an edit may outgrow its range, as in the SDK."""
 COMPLETION_ROOM: Final = 32
 """Tokens that a completion may have beyond those of the text that was there."""
-_LIMITS: Final = Limits(max_document_bytes=MAX_INT)
 
 
 class Model(Protocol):
@@ -309,11 +308,8 @@ class Evaluation:
 
     def _plan(self, record: Record, max_tokens: int, replay: str | None = None) -> PromptPlan:
         if isinstance(record, EditRecord):
-            document = _document(record, record.prefix + record.before + record.suffix)
-            start, end = len(record.prefix), len(record.prefix) + len(record.before)
-            instruction = "\nInstruction: ".join(record.instructions)
-            return self._prompts.edit(document, start, end, instruction, max_tokens, (), replay).plan()
-        document = _document(record, record.prefix + record.suffix)
+            return plan_edit(self._prompts, record, max_tokens, replay)
+        document = DocumentText(record.prefix + record.suffix, record.language)
         return self._prompts.complete(document, len(record.prefix), max_tokens, (), replay).plan()
 
     def _max_tokens(self, record: Record) -> int:
@@ -350,10 +346,6 @@ def apply_operations(original: str, operations: Iterable[Operation]) -> str:
             parts.append(units[at:end])
         at = end
     return b"".join([*parts, units[at:]]).decode("utf-16-le", "surrogatepass")
-
-
-def _document(record: Record, text: str) -> Document:
-    return Document(Open(record.id, 0, record.language, text), _LIMITS)
 
 
 def _take(job: _Job, message: Ops | None) -> None:

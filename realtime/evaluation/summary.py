@@ -108,6 +108,7 @@ class DraftSummary(msgspec.Struct, frozen=True):
 class SpeedSummary(msgspec.Struct, frozen=True):
     """Of requests that ran alone, each with a cold prompt; times are in milliseconds."""
 
+    records: int
     tokens_per_second: Spread | None
     prefill_ms: Spread | None
     first_token_ms: Spread | None
@@ -214,6 +215,7 @@ def speed(speeds: Sequence[Speed]) -> SpeedSummary | None:
             drafts[draft.source] = (proposed + draft.proposed, accepted + draft.accepted)
     passes, tokens = sum(s.decode_passes for s in speeds), sum(s.decode_tokens for s in speeds)
     return SpeedSummary(
+        records=len(speeds),
         tokens_per_second=Spread.over(s.tokens_per_second for s in speeds),
         prefill_ms=Spread.over(s.prefill_ms for s in speeds),
         first_token_ms=Spread.over(s.first_token_ms for s in speeds),

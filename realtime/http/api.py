@@ -28,7 +28,7 @@ from ..prompting.planning import LONG_PLAN_CHARS
 from ..prompting.windows import MAX_CHARS_PER_TOKEN
 from ..protocol import ErrorCode
 from ..service import Service
-from ..telemetry.trace_context import valid_traceparent
+from ..telemetry.trace_context import trace_names, valid_traceparent
 from ..telemetry.tracing import Trace, clock
 from .answers import Answer, ChatAnswer, CompletionAnswer
 from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
@@ -227,9 +227,7 @@ class Api:
         except BaseException:
             self._leave(salt)
             raise
-        names = {"request": job.answer.id}
-        if job.traceparent is not None:
-            names["traceparent"] = job.traceparent
+        names = {"request": job.answer.id, "kind": job.kind, **trace_names(job.traceparent)}
         reply = Reply(sequence, job.kind, job.trace, service, ended, names)
         service.metrics.running.inc()
         self._replies.add(reply)
@@ -319,7 +317,8 @@ class Api:
         return self._answered(problem, error.headers)
 
     async def _fault(self, request: Request, error: Exception) -> Response:
-        logger.error("request failed", path=request.url.path, exc_info=error)
+        names = trace_names(valid_traceparent(request.headers.get("traceparent")))
+        logger.error("request failed", path=request.url.path, **names, exc_info=error)
         return self._answered(Problem(ErrorCode.INTERNAL_ERROR, FAULT))
 
     def _answered(self, problem: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -6,15 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-import structlog
 from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
 
 from ..requests.receipts import receipt_of
 from ..service import Service
+from ..telemetry.request_end import observe_end
 from ..telemetry.tracing import Trace, clock
 from .problems import Problem
-
-logger = structlog.get_logger("warmline.http")
 
 _LOGPROB_BYTES: Final = 64
 """What one log probability takes in an answer, about."""
@@ -44,6 +42,7 @@ class Reply:
 
     Attributes:
         trace: its readings of the clock; the reader sets ``first_sent``, ``encoded`` and ``sent``.
+        names: what log lines about it say.
     """
 
     def __init__(
@@ -53,17 +52,16 @@ class Reply:
         trace: Trace,
         service: Service,
         on_end: Callable[[Reply], None],
-        names: Mapping[str, str],
+        names: Mapping[str, object],
     ) -> None:
         """Prepare a sequence.
 
-        ``kind`` is what metrics call it, ``names`` what the log says of it, and ``on_end`` is told of the engine's
-        last event.
+        ``kind`` is what metrics call it, and ``on_end`` is told of the engine's last event.
         """
         self.trace = trace
+        self.names = names
         self._request = request
         self._kind = kind
-        self._names = names
         self._engine = service.engine
         self._metrics = service.metrics
         self._most = service.limits.pause_unsent_bytes
@@ -148,16 +146,7 @@ class Reply:
         finished = self._finished
         if finished is not None and self._closed:
             receipt, timing = receipt_of((finished,), self._request.sampling.seed), self.trace.timing(finished)
-            self._metrics.request_ended(self._kind, finished.reason, receipt, timing)
-            logger.debug(
-                "request ended",
-                **self._names,
-                kind=self._kind,
-                outcome=finished.reason,
-                prompt_tokens=receipt.prompt_tokens,
-                output_tokens=receipt.output_tokens,
-                microseconds=timing.sent - timing.received,
-            )
+            observe_end(self._metrics, self._kind, self.names, finished.reason, receipt, timing)
 
     def _wake(self) -> None:
         if self._reader is not None and not self._reader.done():

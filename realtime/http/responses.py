@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
@@ -42,7 +42,7 @@ class _Response:
 
         """
         watcher = asyncio.ensure_future(self._watch(receive))
-        self._stall = _StallGuard(self._service, scope["state"][ABORT])
+        self._stall = _StallGuard(self._service, scope["state"][ABORT], self._reply.names)
         try:
             await self._write(send)
         except ClientGone:
@@ -122,7 +122,7 @@ class StreamResponse(_Response):
         except Problem as problem:
             await self._fail(send, problem)
         except Exception:
-            logger.exception("request failed", request=self._answer.id)
+            logger.exception("request failed", **self._reply.names)
             await self._fail(send, Problem(ErrorCode.INTERNAL_ERROR, FAULT))
 
     async def _fail(self, send: Send, problem: Problem) -> None:
@@ -133,7 +133,8 @@ class StreamResponse(_Response):
 class _StallGuard:
     """Cuts the connection when one write has waited for the reader too long. One timer for all writes."""
 
-    def __init__(self, service: Service, abort: Callable[[], None]) -> None:
+    def __init__(self, service: Service, abort: Callable[[], None], names: Mapping[str, object]) -> None:
+        self._names = names
         self._loop = asyncio.get_running_loop()
         self._timeout = service.limits.stall_timeout
         self._slow_readers = service.metrics.slow_readers
@@ -154,7 +155,7 @@ class _StallGuard:
         now = self._loop.time()
         left = self._timeout - (now - (self._since or now))
         if left <= 0:
-            logger.warning("client reads too slowly")
+            logger.warning("client reads too slowly", **self._names)
             self._slow_readers.inc()
             self._abort()
         else:

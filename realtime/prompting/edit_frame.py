@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ..documents.document import Document
+from ..documents.document_text import DocumentText
 from ..documents.tokens import Span, WordTokenizer
 from .fences import fence, lf, named
 from .windows import MAX_CHARS_PER_TOKEN, lines_after, lines_before
@@ -25,7 +25,7 @@ class EditFrame:
     """
 
     def __init__(
-        self, document: Document, tokenizer: WordTokenizer, start: int, end: int, enclosed: Iterable[str]
+        self, document: DocumentText, tokenizer: WordTokenizer, start: int, end: int, enclosed: Iterable[str]
     ) -> None:
         text = self._text = document.text
         self._range = start, end

@@ -26,7 +26,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from ..documents.document import Document
+from ..documents.document_text import DocumentText
 from ..documents.tokens import Span, WordTokenizer
 from ..errors import Refused
 from ..protocol import ErrorCode
@@ -139,7 +139,7 @@ class PromptBuilder:
     # Completions -----------------------------------------------------------------------------------------------
 
     def complete(
-        self, document: Document, index: int, max_tokens: int, stop: tuple[str, ...], replay: str | None
+        self, document: DocumentText, index: int, max_tokens: int, stop: tuple[str, ...], replay: str | None
     ) -> Layout:
         """Lay out a completion at a string index: the text before it as it stands.
 
@@ -185,14 +185,14 @@ class PromptBuilder:
 
         return Layout(pending + len(replay or ""), plan)
 
-    def warm_complete(self, document: Document, index: int) -> Layout:
+    def warm_complete(self, document: DocumentText, index: int) -> Layout:
         """The prompt of a completion at a string index, to be computed before it is asked for.
 
         It is that of any that doesn't ask for more tokens than usual.
         """
         return self.complete(document, index, 1, (), None)
 
-    def warm_open(self, document: Document) -> Layout | None:
+    def warm_open(self, document: DocumentText) -> Layout | None:
         """What the prompts of completions anywhere in a document begin with; None if they have too little in common.
 
         That is the document's text where all of it fits, for models that are shown the text from its beginning.
@@ -203,7 +203,7 @@ class PromptBuilder:
             return None
         return self.warm_complete(document, len(document.text))
 
-    def warm_ahead(self, document: Document, index: int) -> Layout | None:
+    def warm_ahead(self, document: DocumentText, index: int) -> Layout | None:
         """What a completion's prompt will begin with when some more was typed at a string index.
 
         None where it begins like that of a completion there now: the window stays. One key in a thousand moves it,
@@ -226,7 +226,7 @@ class PromptBuilder:
         return max(index - reach(most), 0), self._after(text, index)[1]
 
     def _shown(
-        self, document: Document, index: int, room: int, ahead: int = 0
+        self, document: DocumentText, index: int, room: int, ahead: int = 0
     ) -> tuple[int, Callable[[], list[int]]]:
         """About how many characters of a completion's prompt are to be tokenised, and what makes its tokens.
 
@@ -251,7 +251,7 @@ class PromptBuilder:
 
         return window.pending(most) + view.pending(*after), tokens
 
-    def _shown_near_last(self, document: Document, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
+    def _shown_near_last(self, document: DocumentText, index: int, room: int) -> tuple[int, Callable[[], list[int]]]:
         """The same in the order of `NearLast`. Where room is short, the far part is left out first."""
         text, parts = document.text, split(document.text, index)
         most = min(room, self._most_before)
@@ -284,7 +284,7 @@ class PromptBuilder:
             return [*first, *before, *second, *after, *end]
         return [*first, *after, *second, *(before or self._tokenizer.encode("\n")), *end]
 
-    def _opening(self, document: Document, index: int, after: Span) -> tuple[str, str] | None:
+    def _opening(self, document: DocumentText, index: int, after: Span) -> tuple[str, str] | None:
         """The fence that is opened before little code, and the rest of its line; None if it is for the model to see.
 
         Of an empty file the likeliest text is prose to a model that learnt to talk, and so it is of a few characters;
@@ -348,7 +348,7 @@ class PromptBuilder:
 
     def edit(
         self,
-        document: Document,
+        document: DocumentText,
         start: int,
         end: int,
         instruction: str,
@@ -425,7 +425,7 @@ class PromptBuilder:
         chars = frame.pending + repeated + len(request) + len(accepted) + len(replayed or "") + len(closing)
         return Layout(chars, plan)
 
-    def warm_edit(self, document: Document, start: int, end: int) -> Layout:
+    def warm_edit(self, document: DocumentText, start: int, end: int) -> Layout:
         """What the prompt of an edit of [start, end) begins with, whatever its instruction: all up to that.
 
         An instruction that takes more than its usual part of a sequence, or that has a longer run of backticks than

@@ -5,11 +5,12 @@ from __future__ import annotations
 from warmline.engine import GenerationRequest, SequenceEvent
 
 from ..prompting.prompts import PromptPlan
-from ..protocol import Chat, Reason
+from ..protocol import Chat, Delta, Ops, Reason
 from ..telemetry.tracing import Trace
 from .conversations import ChatTurn
 from .generation import Generation
 from .outputs import CompletionOutput, LineEnds
+from .sequences import EngineSequence
 from .surroundings import Surroundings
 
 
@@ -36,8 +37,9 @@ class ChatRequest(Generation):
         # Of a turn without a prompt there is nothing to keep.
         super().stop("cancel" if reason == "interrupted" and not self._turn.begun else reason, operations)
 
-    def heard(self, event: SequenceEvent) -> None:
+    def made_of(self, sequence: EngineSequence, event: SequenceEvent) -> Delta | Ops | None:
         self._turn.feed(event)
+        return super().made_of(sequence, event)
 
     def over(self, outcome: Reason) -> None:
         self._turn.end(outcome)

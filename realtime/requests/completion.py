@@ -12,6 +12,7 @@ from ..protocol import Applied, Complete, Delta, Ops, Reason, TextEdit
 from ..telemetry.tracing import Trace, clock
 from .generation import Generation
 from .outputs import CompletionOutput, LineEnds, Output
+from .sequences import EngineSequence
 from .surroundings import Surroundings
 
 
@@ -49,7 +50,8 @@ class CompletionRequest(Generation):
     def over(self, outcome: Reason) -> None:
         self.succession.over()
 
-    def _show(self, message: Delta | Ops | None, event: SequenceEvent | None = None) -> None:
-        super()._show(message, event)
-        if event is not None and isinstance(message, Delta):
+    def made_of(self, sequence: EngineSequence, event: SequenceEvent) -> Delta | Ops | None:
+        message = super().made_of(sequence, event)
+        if isinstance(message, Delta):
             self.succession.generated(message.text, event)
+        return message

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from warmline.engine import SequenceEvent, unpack_tokens
@@ -164,10 +164,15 @@ class ChatTurn:
         prompt = [*said, *prompts.later(text)] if said else prompts.first(text)
         needed = len(prompt) + min(message.sampling.max_tokens, _LEAST_ANSWER)
         if needed > prompts.max_tokens:
-            raise _too_long(str(needed), prompts.max_tokens, goes_on=bool(said))
+            alone = len(prompts.first(self._afresh())) + needed - len(prompt) if said else needed
+            raise _too_long(str(needed), prompts.max_tokens, elsewhere=bool(said) and alone <= prompts.max_tokens)
         replay = None if message.replay is None else prompts.tokenizer.encode(lf(message.replay))
         self._prompt = prompt
         return PromptPlan(prompt=prompt, stop=self._stop, newline="\n", replay=replay)
+
+    def _afresh(self) -> str:
+        """The message as another conversation would have to show it: with its documents whole."""
+        return "".join(replace(document, before=None).shown() for document in self._context) + lf(self._message.text)
 
 
 class Conversations:
@@ -213,7 +218,10 @@ class Conversations:
         least = len(message.text) + sum(document.least_chars for document in context) + len(message.replay or "")
         needed = len(held.tokens) + least // MAX_CHARS_PER_TOKEN
         if needed > self._prompts.max_tokens:
-            raise _too_long(f"more than {needed}", self._prompts.max_tokens, goes_on=bool(held.tokens))
+            alone = least + sum(len(document.text) - document.least_chars for document in context)
+            fits = alone // MAX_CHARS_PER_TOKEN <= self._prompts.max_tokens  # or may fit: nothing was tokenised
+            elsewhere = None if held.tokens and fits else False
+            raise _too_long(f"more than {needed}", self._prompts.max_tokens, elsewhere=elsewhere)
         held.turn = turn
         self._conversations[message.conversation] = held
         return turn
@@ -236,8 +244,11 @@ def _changed(message: Chat, documents: Mapping[str, Document], held: _Conversati
     return context
 
 
-def _too_long(needed: str, available: int, *, goes_on: bool) -> Refused:
-    advice = "end this chat and begin another" if goes_on else "name fewer or smaller documents, or say less"
+def _too_long(needed: str, available: int, *, elsewhere: bool | None) -> Refused:
+    """``elsewhere``: whether the message fits in a conversation of its own; None if that isn't known."""
+    less = "name fewer or smaller documents, or say less"
+    another = "end this chat and begin another"
+    advice = f"{another}, or {less}" if elsewhere is None else another if elsewhere else less
     return Refused(
         ErrorCode.PROMPT_TOO_LONG,
         f"the conversation needs {needed} tokens with this message and its answer, and {available} are available; "

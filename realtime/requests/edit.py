@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warmline.engine import GenerationRequest, SequenceEvent
+from warmline.engine import GenerationRequest
 
 from ..documents.document import Document
+from ..documents.document_text import DocumentText
 from ..editing.merging import RangeTracker
 from ..editing.steering import divide, joined
 from ..errors import Refused
 from ..prompting.fences import lf
 from ..prompting.planning import LONG_PLAN_CHARS
 from ..prompting.prompts import Layout, PromptPlan
-from ..protocol import Applied, Delta, Edit, ErrorCode, Open, Operation, Ops, Steer, Steered, TextEdit
+from ..protocol import Applied, Delta, Edit, ErrorCode, Ops, Steer, Steered, TextEdit
 from ..telemetry.tracing import Trace
 from .generation import Generation
 from .outputs import EditOutput
@@ -40,11 +41,9 @@ class EditRequest(Generation):
         self._range = start, end = document.range(message.start, message.end)
         super().__init__(message, stream, message.document, trace, surroundings)
         self._message = message
-        # Strings are shared, so this costs nothing; the document itself goes on to change.
-        self._version = Open(document.id, document.version, document.language, document.text)
+        self._version = DocumentText(document.text, document.language)  # the document itself goes on to change
         self._original = document.text[start:end]
         self._instructions = [message.instruction]
-        self._operations_sent: list[Operation] = []
         self._tracker = RangeTracker(message.request, message.start, self._original, decides=True)
 
     def lay_out(self, document: Document) -> Layout:
@@ -68,7 +67,7 @@ class EditRequest(Generation):
         return self._request_for(plan, self._tokens_left(plan)), output
 
     def _layout(
-        self, document: Document, instruction: str, accepted: str, remaining: str | None, replay: str | None
+        self, document: DocumentText, instruction: str, accepted: str, remaining: str | None, replay: str | None
     ) -> Layout:
         sampling = self._message.sampling
         return self._surroundings.service.prompts.edit(
@@ -102,15 +101,14 @@ class EditRequest(Generation):
         if self._tracker.conflict:
             self.stop("conflict", self._tracker.standing)
 
-    def _show(self, message: Delta | Ops | None, event: SequenceEvent | None = None) -> None:
+    def _show(self, message: Delta | Ops | None) -> None:
         if isinstance(message, Ops):
+            sent = self._tracker.known
             self._tracker.operations(message.operations)
-            stands = self._tracker.standing - len(self._operations_sent)
+            stands = self._tracker.standing - sent
             if stands < len(message.operations):
                 message = Ops(self.stream, message.operations[:stands]) if stands > 0 else None
-        if isinstance(message, Ops):
-            self._operations_sent += message.operations
-        super()._show(message, event)
+        super()._show(message)
         self._look_for_conflict()
 
     # Steering --------------------------------------------------------------------------------------------------
@@ -124,15 +122,15 @@ class EditRequest(Generation):
 
         """
         count = self._count(message)
-        made, left = divide(self._original, self._operations_sent[:count])
+        made, left = divide(self._original, self._tracker.first(count))
         made = lf(made)
         instructions = [*self._instructions, message.instruction]
         replay = self._message.replay
         if replay is not None:
             replay = (lf(self._message.accepted) + lf(replay))[len(made) :]
-        if document is None or document.text is not self._version.text:
-            document = Document(self._version, self._surroundings.service.limits)
-        layout = self._layout(document, joined(instructions), made, left, replay)
+        # The document's tokens are known, those of the version before it are made anew.
+        version = document if document is not None and document.text is self._version.text else self._version
+        layout = self._layout(version, joined(instructions), made, left, replay)
 
         def make(plan: PromptPlan) -> tuple[GenerationRequest, EditOutput]:
             output = EditOutput(self.stream, plan, left, before=made, whole=self._original)
@@ -142,7 +140,6 @@ class EditRequest(Generation):
         self._sequences.leave()
         self.accept()
         self._instructions = instructions
-        del self._operations_sent[count:]
         self._tracker.void(count)
         self._surroundings.send(Steered(self.request, count))
         self._surroundings.service.metrics.steers.inc()
@@ -153,8 +150,8 @@ class EditRequest(Generation):
             self.start(*ready)
 
     def _count(self, message: Steer) -> int:
-        """How many operations stay."""
-        sent, applied = len(self._operations_sent), self._tracker.applied
+        """How many operations stay. While the edit goes on, all that stand were sent."""
+        sent, applied = self._tracker.standing, self._tracker.applied
         count = sent if message.operations is None else message.operations
         if count > sent:
             raise Refused(

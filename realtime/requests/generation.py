@@ -29,7 +29,8 @@ from ..protocol import (
     TextEdit,
     Timing,
 )
-from ..telemetry.trace_context import valid_traceparent
+from ..telemetry.request_end import observe_end
+from ..telemetry.trace_context import trace_names, valid_traceparent
 from ..telemetry.tracing import Trace, clock
 from .outputs import Output
 from .scored import scored
@@ -74,6 +75,7 @@ class Generation:
         self.stopping: Reason | None = None
         self.ended = False
         self._surroundings = surroundings
+        self._send = surroundings.send
         self._trace = trace
         self._traceparent = valid_traceparent(message.traceparent)
         self._sampling = message.sampling
@@ -91,7 +93,7 @@ class Generation:
         """Tell the client that the request was taken, unless it was told before."""
         if not self.accepted:
             self.accepted = True
-            self._surroundings.send(Accepted(self.request, self.stream, continued))
+            self._send(Accepted(self.request, self.stream, continued))
 
     def preparing(self) -> Callable[[], bool]:
         """A prompt of it is going to be prepared, instead of others that still are.
@@ -136,8 +138,10 @@ class Generation:
             self._failure = Error(self.request, str(refusal.code), refusal.message, refusal.retryable)
             self.free()
 
-    def heard(self, event: SequenceEvent) -> None:
-        """The engine has said something of its text."""
+    def retire(self) -> None:
+        """It is to end as superseded, and sends nothing more; its sequence runs on until `free` or `take_over`."""
+        if self.stopping is None and not self.ended:
+            self.stopping = "superseded"
 
     def refused(self) -> None:
         """It is not carried out after all: a refusal is all that its client is told."""
@@ -202,22 +206,27 @@ class Generation:
 
         ``output`` makes frames of the text from here on.
         """
-        sequence = other._sequences.current
-        assert sequence is not None
-        other._sequences.current = None
+        sequence = other.let_go()
         sequence.listener, sequence.output = self, output
         self._sequences.current = sequence
         self._continues = True
         self._surroundings.service.metrics.continued.inc()
         try:
-            other._hand_over(sequence)
+            other.end_without(sequence)
         except Exception:
             other.break_off()
         self._trace.submitted = clock()
         self.accept(continued)
         self._show(output.begin())
 
-    def _hand_over(self, sequence: EngineSequence) -> None:
+    def let_go(self) -> EngineSequence:
+        """Leave its sequence to another request, which has to end this one with `end_without`."""
+        sequence, self._sequences.current = self._sequences.current, None
+        assert sequence is not None
+        return sequence
+
+    def end_without(self, sequence: EngineSequence) -> None:
+        """End it as superseded: the sequence, which was its own, is another request's now, and what it cost, too."""
         trace = self._trace
         trace.ended = trace.encoded = trace.sent = now = clock()
         first = sequence.first_event or now
@@ -234,39 +243,49 @@ class Generation:
 
     def on_event(self, sequence: EngineSequence, event: SequenceEvent) -> None:
         """Take what the engine says of one of its sequences."""
-        arrived = clock()
-        sequence.finished = event.finished
+        finished = event.finished
+        # Of a token's arrival only the first and the last are of use.
+        arrived = 0 if finished is None and sequence.first_event else clock()
+        sequence.finished = finished
         if self.ended:
             return
         try:
-            if sequence is self._sequences.current and self.stopping is None:
-                self._hear(sequence, event, arrived)
-            if event.finished is not None:
+            if self.stopping is None and sequence is self._sequences.current:
+                if not sequence.first_event:
+                    sequence.first_event = arrived
+                message = self.made_of(sequence, event)
+                if message is not None:
+                    self._show(message)
+                if finished is None and sequence.output.ended:
+                    self._cut_short(sequence.output)
+            if finished is not None:
                 self._settle(arrived)
         except Exception:
             self.break_off()
 
-    def _hear(self, sequence: EngineSequence, event: SequenceEvent, arrived: int) -> None:
-        sequence.first_event = sequence.first_event or arrived
-        self.heard(event)
-        if not event.text and not event.logprobs:
-            return
-        output = sequence.output
-        message = output.feed(event.text)
-        if event.logprobs and isinstance(message, Delta):
-            message = scored(message, event.logprobs, self._surroundings.service.chat.tokenizer.token_bytes)
-        self._show(message, event)
-        if output.ended and event.finished is None and self.stopping is None:
+    def made_of(self, sequence: EngineSequence, event: SequenceEvent) -> Delta | Ops | None:
+        """The frame of what the engine says of a sequence, in the text's order; None if there is nothing to send."""
+        if not event.logprobs:
+            return sequence.output.feed(event.text) if event.text else None
+        message = sequence.output.feed(event.text)
+        if isinstance(message, Delta):
+            return scored(message, event.logprobs, self._surroundings.service.chat.tokenizer.token_bytes)
+        return message
+
+    def _cut_short(self, output: Output) -> None:
+        """Its text is complete before the engine has ended the sequence."""
+        if self.stopping is None:
             self._show(output.finish(completed=True))
             self.stop("stop")
 
-    def _show(self, message: Delta | Ops | None, event: SequenceEvent | None = None) -> None:
-        """Send what there is to send; ``event`` brought it."""
+    def _show(self, message: Delta | Ops | None) -> None:
+        """Send what there is to send."""
         if message is None:
             return
-        self._trace.encoded = self._surroundings.send(message)
-        if not self._trace.first_sent:
-            self._trace.first_sent = clock()
+        trace = self._trace
+        trace.encoded = self._send(message)
+        if not trace.first_sent:
+            trace.first_sent = clock()
 
     def _settle(self, arrived: int) -> None:
         """End the request if it is at its end and the engine has said its last words about it."""
@@ -300,18 +319,11 @@ class Generation:
         if not self._over(outcome):
             outcome, self._failure = "error", _failure(self.request, ErrorCode.INTERNAL_ERROR, "")
         try:
-            around.send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
+            self._send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
         finally:
             around.on_end(self)
-        around.service.metrics.request_ended(self.kind, outcome, receipt, timing, continues=self._continues)
-        logger.debug(
-            "request ended",
-            **self.names(),
-            outcome=outcome,
-            prompt_tokens=receipt.prompt_tokens,
-            output_tokens=receipt.output_tokens,
-            microseconds=timing.sent - timing.received,
-        )
+        metrics, names = around.service.metrics, self.names()
+        observe_end(metrics, self.kind, names, outcome, receipt, timing, continues=self._continues)
 
     def _over(self, outcome: Reason) -> bool:
         """Tell what it is a part of. A fault there keeps no client waiting: returns whether all went well."""
@@ -324,8 +336,8 @@ class Generation:
 
     def names(self) -> dict[str, object]:
         """What log lines about it say."""
-        names: dict[str, object] = {"request": self.request, "kind": self.kind}
-        return names if self._traceparent is None else {**names, "traceparent": self._traceparent}
+        names = {**self._surroundings.names, "request": self.request, "kind": self.kind}
+        return {**names, **trace_names(self._traceparent)}
 
 
 def _failure(request: int, code: str, message: str, retry_after: float | None = None) -> Error:

@@ -27,7 +27,7 @@ from ..protocol import (
     TextEdit,
 )
 from ..service import Service
-from ..telemetry.trace_context import valid_traceparent
+from ..telemetry.trace_context import trace_names, valid_traceparent
 from ..telemetry.tracing import Trace
 from ..warming import Warmer
 from .chat import ChatRequest
@@ -52,7 +52,13 @@ class Requests:
     """
 
     def __init__(
-        self, service: Service, salt: str, send: Send, documents: Mapping[str, Document], warmer: Warmer
+        self,
+        service: Service,
+        salt: str,
+        send: Send,
+        documents: Mapping[str, Document],
+        warmer: Warmer,
+        names: Mapping[str, object],
     ) -> None:
         self.draining = False
         self._service = service
@@ -64,7 +70,7 @@ class Requests:
         self._running: dict[int, Generation] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._free_streams = list(reversed(range(MAX_STREAMS)))
-        self._surroundings = Surroundings(service, salt, send, self._request_ended, self._prepare)
+        self._surroundings = Surroundings(service, salt, send, self._request_ended, self._prepare, names)
 
     def __len__(self) -> int:
         return len(self._running)
@@ -86,8 +92,9 @@ class Requests:
         except Exception as error:
             request = self._running.get(message.request)
             if request is None or request is before:
-                names = {"request": message.request, "traceparent": valid_traceparent(message.traceparent)}
-                self.refuse(message.request, self._refusal(error, names))
+                names = {**self._surroundings.names, "request": message.request}
+                trace_of = trace_names(valid_traceparent(message.traceparent))
+                self.refuse(message.request, self._refusal(error, {**names, **trace_of}))
             else:
                 self._not_started(request, error)
 

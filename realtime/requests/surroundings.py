@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ class Surroundings:
         client: between whom the engine's time is shared evenly: each session is one.
         on_end: told of each request that was accepted, after its terminal frame.
         prepare: makes a request's plan, and starts it.
+        names: what log lines about the session's requests say: which session it is, and what its client calls itself.
         paused: the engine is to compute nothing for them.
     """
 
@@ -43,5 +44,6 @@ class Surroundings:
     send: Send
     on_end: Callable[[Generation], None]
     prepare: Callable[[Generation, Layout, Make], None]
+    names: Mapping[str, object]
     paused: bool = False
     client: str = field(default_factory=lambda: str(next(_clients)))

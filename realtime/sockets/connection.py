@@ -51,7 +51,9 @@ class Connection:
         self._auth = auth
         self._server = server
         self._name = name
+        self._names = {"session": name}  # what log lines say of it
         self._codec = server_codec(ws.subprotocol)
+        self._encode, self._as_text = self._codec.encode, self._codec.text
         self._outbox = Outbox()
         self._kept = b""
         self._keeping: asyncio.TimerHandle | None = None
@@ -95,7 +97,7 @@ class Connection:
         except ConnectionClosed:
             pass
         except Exception:
-            logger.exception("connection failed", session=self._name)
+            logger.exception("connection failed", **self._names)
             await self._ws.close(_INTERNAL_ERROR, "internal error")
         finally:
             self._end()
@@ -114,9 +116,9 @@ class Connection:
         if self._ws.congested:
             self._hold(message)
             return clock()
-        payload = self._codec.encode(message)
+        payload = self._encode(message)
         encoded = clock()
-        data = frame(payload, self._codec.text)
+        data = frame(payload, self._as_text)
         if type(message) is Accepted:
             self._keep(data)
         elif self._kept:
@@ -164,8 +166,10 @@ class Connection:
                     max_requests=self._limits.max_requests,
                 )
             )
-            logger.debug("session opened", session=self._name, client=message.client)
-            return Session(self._service, salt, self.send)
+            if message.client:
+                self._names["client"] = message.client
+            logger.debug("session opened", **self._names)
+            return Session(self._service, salt, self.send, self._names)
         return None
 
     async def _read(self) -> ClientMessage | None:
@@ -207,7 +211,7 @@ class Connection:
         try:
             self._session.handle(message, self._ws.received, clock())
         except Exception:
-            logger.exception("connection failed", session=self._name)
+            logger.exception("connection failed", **self._names)
             self._end_soon(_INTERNAL_ERROR, "internal error")
         return True
 
@@ -316,7 +320,7 @@ class Connection:
         """The client reads too slowly: end its requests and close its socket."""
         if self._ended:
             return
-        logger.warning("client reads too slowly", session=self._name, unsent_bytes=self._outbox.size)
+        logger.warning("client reads too slowly", **self._names, unsent_bytes=self._outbox.size)
         self._service.metrics.slow_readers.inc()
         self._end_soon(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
 

@@ -16,11 +16,9 @@ _FINAL_BINARY: Final = 0x82
 _MASKED: Final = 0x80
 _SHORT: Final = 126
 _MEDIUM: Final = 1 << 16
-_SHORT_HEADERS: Final = {
-    (text, masked): [bytes((opcode, masked << 7 | size)) for size in range(_SHORT)]
-    for text, opcode in ((True, _FINAL_TEXT), (False, _FINAL_BINARY))
-    for masked in (True, False)
-}
+_SHORT_TEXT: Final = [bytes((_FINAL_TEXT, size)) for size in range(_SHORT)]
+_SHORT_BINARY: Final = [bytes((_FINAL_BINARY, size)) for size in range(_SHORT)]
+"""The headers of a server's short frames by their sizes: one is written for every token."""
 _LONGEST_HEADER: Final = 14
 _END_OF_HEADERS: Final = b"\r\n\r\n"
 
@@ -31,7 +29,9 @@ KEY_BYTES: Final = 4
 def frame(payload: bytes, text: bool) -> bytes:
     """A server's whole frame, which is not masked."""
     size = len(payload)
-    return (_SHORT_HEADERS[text, False][size] if size < _SHORT else _header(size, text, masked=False)) + payload
+    if size < _SHORT:
+        return (_SHORT_TEXT if text else _SHORT_BINARY)[size] + payload
+    return _header(size, text, masked=False) + payload
 
 
 def masked_frame(payload: bytes, text: bool, mask: Callable[[bytes, bytes], bytes]) -> bytes:
@@ -42,9 +42,9 @@ def masked_frame(payload: bytes, text: bool, mask: Callable[[bytes, bytes], byte
 
 def _header(size: int, text: bool, masked: bool) -> bytes:
     """What a frame with a payload of so many bytes begins with, without the key."""
-    if size < _SHORT:
-        return _SHORT_HEADERS[text, masked][size]
     opcode, mask = _FINAL_TEXT if text else _FINAL_BINARY, _MASKED if masked else 0
+    if size < _SHORT:
+        return bytes((opcode, mask | size))
     if size < _MEDIUM:
         return bytes((opcode, mask | 126)) + size.to_bytes(2)
     return bytes((opcode, mask | 127)) + size.to_bytes(8)

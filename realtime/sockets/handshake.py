@@ -22,7 +22,8 @@ SOCKET_PATH: Final = "/"
 class Gatekeeper:
     """Answers every HTTP request of the listener that is not let in as a WebSocket.
 
-    ``health`` and ``overload`` return what is wrong, or None. With ``metrics_need_key``, /metrics wants an API key.
+    ``health`` and ``overload`` return what is wrong, or None; ``http_port`` where the HTTP API listens, or None.
+    With ``metrics_need_key``, /metrics wants an API key.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Gatekeeper:
         metrics_need_key: bool,
         health: Callable[[], str | None],
         overload: Callable[[], str | None],
+        http_port: Callable[[], int | None],
     ) -> None:
         self._auth = auth
         self._metrics = metrics
@@ -42,15 +44,14 @@ class Gatekeeper:
         self._metrics_need_key = metrics_need_key
         self._health = health
         self._overload = overload
+        self._http_port = http_port
 
     def process_request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
         respond = connection.respond
         headers = request.headers
         if request.method != "GET":
-            response = respond(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered here.\n")
-            response.headers["Allow"] = "GET"
-            return response
+            return self.refuse_method(connection)
         if not host_allowed(_single(headers, "Host"), self._allowed_hosts):
             return respond(
                 HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
@@ -63,10 +64,27 @@ class Gatekeeper:
         if path == "/metrics":
             return self._answer_metrics(connection, headers)
         if path != SOCKET_PATH:
-            return respond(HTTPStatus.NOT_FOUND, "There are /, a WebSocket, and /healthz, /readyz and /metrics.\n")
+            return respond(
+                HTTPStatus.NOT_FOUND,
+                f"There are /, a WebSocket, and /healthz, /readyz and /metrics. {self._where_http_is()}\n",
+            )
         if "Upgrade" not in headers:
             return None  # the library says that this is a WebSocket
         return self._check_upgrade(connection, headers)
+
+    def refuse_method(self, connection: ServerConnection) -> Response:
+        """The answer to what is no GET, or has a body."""
+        response = connection.respond(
+            HTTPStatus.METHOD_NOT_ALLOWED, f"Only GET, without a body, is answered here. {self._where_http_is()}\n"
+        )
+        response.headers["Allow"] = "GET"
+        return response
+
+    def _where_http_is(self) -> str:
+        port = self._http_port()
+        if port is None:
+            return "The HTTP API is not started: `warmline serve --http-port PORT` starts it."
+        return f"The HTTP API is on port {port} (--http-port)."
 
     def _answer_metrics(self, connection: ServerConnection, headers: Headers) -> Response:
         if self._metrics_need_key and not self._has_key(headers):

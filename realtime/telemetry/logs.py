@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Final
 
 import structlog
 from structlog.stdlib import ProcessorFormatter
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+_OURS: Final = "warmline"
+"""The logger above all of our own."""
 
 
 def configure_logging(level: int = logging.INFO) -> None:
-    """Send structlog's and the standard library's records of this level and above to stderr.
+    """Send our records of this level and above to stderr, and other packages' at least from `logging.INFO` on.
+
+    What other packages say for debugging may be a client's text, which no log has.
 
     structlog's go through the standard library, too, whose handlers can be told not to raise: a log that can't be
     written ends nobody's request. Tracebacks have no values of variables, which may be a client's text or an API key,
@@ -21,6 +27,7 @@ def configure_logging(level: int = logging.INFO) -> None:
     described: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+        _printable,
     ]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -35,10 +42,19 @@ def configure_logging(level: int = logging.INFO) -> None:
             ],
         )
     )
-    logging.basicConfig(handlers=[handler], level=level)
+    logging.basicConfig(handlers=[handler], level=max(level, logging.INFO))
+    logging.getLogger(_OURS).setLevel(level)
     structlog.configure(
         processors=[*described, ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+def _printable(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Escape what a terminal would obey or a line would end at: a client names itself as it likes."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable() and name != "event":
+            event[name] = value.encode("unicode_escape").decode()
+    return event

@@ -24,3 +24,8 @@ def valid_traceparent(value: str | None) -> str | None:
     if not trace.strip("0") or not parent.strip("0"):  # all zeros are invalid
         return None
     return value
+
+
+def trace_names(traceparent: str | None) -> dict[str, str]:
+    """What log lines of a request say of its trace: nothing if it has none."""
+    return {} if traceparent is None else {"traceparent": traceparent}

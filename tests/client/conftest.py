@@ -105,10 +105,10 @@ async def _scripted(script: Script) -> AsyncIterator[str]:
 
 @pytest.fixture(params=["websockets", "picows"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What `connect` takes by itself: each transport in turn, as if nothing else were installed."""
+    """What `connect` takes where a test names none: each transport in turn."""
     if request.param == "picows" and importlib.util.find_spec("picows") is None:
         pytest.skip("picows is not installed (the extra warmline[fast])")
-    monkeypatch.setattr(handshake, "_has_picows", lambda: request.param == "picows")
+    monkeypatch.setattr(handshake, "_AUTO", request.param)
     return request.param
 
 
@@ -118,4 +118,10 @@ def scripted(transport: str) -> Scripted:
 
     Whatever a test does against it is done over both transports.
     """
+    return _scripted
+
+
+@pytest.fixture
+def serve_script() -> Scripted:
+    """The same server, over whatever `connect` takes by itself."""
     return _scripted

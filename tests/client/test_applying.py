@@ -84,8 +84,9 @@ async def test_a_persons_changes_stay_while_an_edit_streams(scripted) -> None:
         await session.ping()
 
 
-async def test_what_a_person_and_the_model_both_changed_is_a_conflict(scripted) -> None:
-    """A result that no longer fits changes nothing; of the stream, what stands goes in."""
+@pytest.mark.parametrize("whole", [False, True], ids=["stream", "result"])
+async def test_what_a_person_and_the_model_both_changed_is_a_conflict(scripted, whole: bool) -> None:
+    """Of an edit that ended by itself, what stands goes in, whether the stream is applied or the result."""
 
     async def script(peer) -> None:
         await peer.greet()
@@ -100,41 +101,75 @@ async def test_what_a_person_and_the_model_both_changed_is_a_conflict(scripted) 
         edit = session.edit(document, (0, 8), "change it")
         await document.change(5, 6, "W")
         result = await edit.result()
-        with pytest.raises(
-            Conflict, match="excludes operation 3 of the edit's 4, so none was applied; ask again"
-        ) as caught:
-            await document.apply(result)
-        assert (document.text, caught.value.operations) == ("one tWo!", 2)
-        with pytest.raises(Conflict, match="the 2 operations before it were applied, and the rest was given up"):
-            await document.apply(edit)
-        assert document.text == "new one tWo!"
+        for _ in range(2):
+            with pytest.raises(
+                Conflict, match="the 2 operations before it were applied, and the rest was given up; ask again"
+            ) as caught:
+                await document.apply(result if whole else edit)
+            assert (document.text, caught.value.operations) == ("new one tWo!", 2)
         await session.ping()
 
 
-async def test_an_edit_that_the_server_ended_for_a_conflict_leaves_what_stands(scripted) -> None:
-    """Operations that were taken and don't stand are taken back; the result has the others, which can be applied."""
+@pytest.mark.parametrize("whole", [False, True], ids=["stream", "result"])
+@pytest.mark.parametrize("stepwise", [False, True], ids=["at the end", "with each operation"])
+async def test_an_edit_that_the_server_ended_for_a_conflict_leaves_what_stands(
+    scripted, stepwise: bool, whole: bool
+) -> None:
+    """However it is applied, the operations that stand go in and the last `apply` says that there is no more."""
+    taken = asyncio.Event()
 
     async def script(peer) -> None:
         await peer.greet()
         request = await peer.accept(Edit)
-        await peer.send(Ops(1, [1, "x", 2, -1]))
-        await peer.next(Change)
+        await peer.send(Ops(1, [1, "x"]))
+        await taken.wait()
+        await peer.send(Ops(1, [2, -1]))
+        while (await peer.next(Change)).applied is not None:
+            pass
         await peer.send(Done(request.request, "conflict", operations=2))
         await peer.idle()
 
     async with scripted(script) as url, connect(url) as session:
         document = await session.open("a", "abcdefgh")
         edit = session.edit(document, (0, 8), "change it")
-        taken = [await anext(edit) for _ in range(4)]
-        assert taken[0] == Keep(0, "a")
-        await document.change(4, 4, "!")
+        came = [await anext(edit) for _ in range(2)]
+        if stepwise:
+            await document.apply(edit)
+            assert document.text == "axbcdefgh"
+        taken.set()
+        came += [await anext(edit) for _ in range(2)]
+        assert came[0] == Keep(0, "a")
+        at = document.text.index("e")
+        await document.change(at, at, "!")
         assert [operation async for operation in edit] == [Void(2)]
         result = await edit.result()
         assert (result.reason, len(result.operations), result.text) == ("conflict", 2, "axbcdefgh")
-        await document.apply(result)
-        assert document.text == "axbcd!efgh"
-        with pytest.raises(Conflict):
-            await document.apply(edit)
+        for _ in range(2):
+            with pytest.raises(Conflict, match="the 2 operations before it were applied") as caught:
+                await document.apply(result if whole else edit)
+            assert (document.text, caught.value.operations) == ("axbcd!efgh", 2)
+
+
+async def test_what_is_all_in_the_document_has_no_conflict_afterwards(scripted) -> None:
+    """Whatever is changed there later, in however many places at once."""
+
+    async def script(peer) -> None:
+        await peer.greet()
+        first = await peer.accept(Edit)
+        await peer.send(Ops(1, [-1, 39]), Done(first.request, "stop"))
+        second = await peer.accept(Edit)
+        await peer.send(Ops(1, [1, -1] * 19), Done(second.request, "stop"))
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "xy" * 20)
+        edit = session.edit(document, (0, 40), "less")
+        await document.apply(await edit.result())
+        await document.apply(await session.edit(document, (0, 39), "less x").result())
+        text = document.text
+        await document.apply(edit)
+        await document.apply(await edit.result())
+        assert document.text == text == "y" * 20
 
 
 async def test_a_result_is_followed_for_as_long_as_it_is_held(scripted) -> None:

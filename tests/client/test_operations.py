@@ -63,7 +63,7 @@ def test_void_operations_leave_no_trace(case: tuple[str, str, str, list[Operatio
         walk.step(operation)
     for operation in operations[:count]:
         short.step(operation)
-    walk.void(count)
+    walk.again(operations[:count])
     assert (walk.operations, walk.text) == (short.operations, short.text)
     for operation in [*operations[count:], "end"]:
         assert walk.step(operation) == short.step(operation)

@@ -154,7 +154,7 @@ async def test_a_request_out_of_bounds_never_leaves(scripted) -> None:
             session.complete(document, 0, max_tokens=0)
         with pytest.raises(TypeError, match="there is no parameter 'max_token'"):
             session.complete(document, 0, max_token=7)  # type: ignore[call-arg]
-        with pytest.raises(ValueError, match="a traceparent has at most 128 characters"):
+        with pytest.raises(ValueError, match="traceparent has 129 characters; at most 128"):
             session.edit(document, (0, 1), "x", traceparent="0" * 129)
         with pytest.raises(ValueError, match="speculation"):
             session.complete(document, 0, speculation="maybe")  # type: ignore[arg-type]
@@ -408,7 +408,7 @@ async def test_closing_the_session_ends_what_runs(scripted) -> None:
         for waiter in waiters:
             with pytest.raises(SessionClosed):
                 await waiter
-        for call in (lambda: session.complete(document, 0), lambda: session.edit(document, (0, 0), "")):
+        for call in (lambda: session.complete(document, 0), lambda: session.edit(document, (0, 0), "x")):
             with pytest.raises(SessionClosed):
                 call()
         with pytest.raises(SessionClosed):

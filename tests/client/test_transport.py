@@ -22,13 +22,24 @@ async def greeted(peer) -> None:
     await peer.idle()
 
 
-async def test_auto_takes_the_faster_one_where_it_is_installed(scripted, transport: str) -> None:
-    """And a program may insist on the other."""
-    async with scripted(greeted) as url:
+KINDS = {"auto": "WebsocketsTransport", "websockets": "WebsocketsTransport", "picows": "PicowsTransport"}
+
+
+async def test_picows_is_taken_only_where_a_program_names_it(serve_script) -> None:
+    """Though it is installed."""
+    pytest.importorskip("picows")
+    async with serve_script(greeted) as url:
         async with connect(url) as session:
-            assert kind_of(session) == {"picows": "PicowsTransport", "websockets": "WebsocketsTransport"}[transport]
-        async with connect(url, transport="websockets") as session:
-            assert kind_of(session) == "WebsocketsTransport"
+            assert kind_of(session) == KINDS["auto"]
+        for name, kind in KINDS.items():
+            async with connect(url, transport=name) as session:  # type: ignore[arg-type]
+                assert kind_of(session) == kind
+
+
+async def test_the_other_tests_are_done_over_both(scripted, transport: str) -> None:
+    """Whatever `connect` takes elsewhere."""
+    async with scripted(greeted) as url, connect(url) as session:
+        assert kind_of(session) == KINDS[transport]
 
 
 def test_a_transport_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +71,8 @@ def test_proxies_are_for_websockets(monkeypatch: pytest.MonkeyPatch, url: str, e
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert connect(url)._fast is fast
+    assert connect(url, transport="picows")._fast is fast
+    assert connect(url)._fast is False
 
 
 @pytest.mark.parametrize("subprotocol", [handshake.MSGPACK, JSON])

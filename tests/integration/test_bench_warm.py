@@ -27,9 +27,10 @@ def test_it_measures_cold_and_warm_requests_and_typing(own: bool, request: Any, 
         arguments = ["--url", request.getfixturevalue("scripted_server").url]
     ended = run(*arguments, "--json", str(tmp_path / "figures.json"))
     assert ended.returncode == 0, ended.stderr
-    assert "cold/warm" in ended.stdout
+    assert "cold/warm" in ended.stdout and "left out" not in ended.stdout
     figures = json.loads((tmp_path / "figures.json").read_text())
-    assert figures["machine"]["processor"] and figures["service"]["model"]
+    assert figures["machine"]["torch"] and figures["service"]["model"] and figures["left_out"] == []
+    assert not own or figures["service"]["runs"].startswith("tiny.gguf, cpu backend, 1 threads")
     requests = {(row["kind"], row["state"], row["others"]): row for row in figures["requests"]}
     assert set(requests) == {
         (kind, state, others)
@@ -44,6 +45,7 @@ def test_it_measures_cold_and_warm_requests_and_typing(own: bool, request: Any, 
         elif not others:
             assert row["tail_tokens_max"] <= 48
             assert row["warmed_share"] > 0
+            assert row["warming"] is not None
     assert set(figures["ratios"]) == {
         f"{kind}_200{suffix}" for kind in ("complete", "edit") for suffix in ("", "_beside_others")
     }

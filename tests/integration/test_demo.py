@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 from warmline.client import connect
+from warmline.realtime.cli.source_file import SourceFile
 
 DEMO = Path(__file__).parents[2] / "docs" / "demo"
-EXAMPLES: list[dict[str, Any]] = tomllib.loads((DEMO / "examples.toml").read_text())["edit"]
+SHOWN = tomllib.loads((DEMO / "examples.toml").read_text())
+EXAMPLES: list[dict[str, Any]] = SHOWN["edit"]
+(COMPLETION,) = SHOWN["completion"]
 PICTURED = [example for example in EXAMPLES if example.get("picture")]
 
 
@@ -28,7 +31,7 @@ def region(example: dict[str, Any]) -> tuple[str, int, int]:
 
 @pytest.fixture(scope="module")
 def answers(default_model: Path, serve: Callable[..., Any]) -> dict[str, str]:
-    """What `warmline serve` makes of each example, by instruction."""
+    """What `warmline serve` makes of each example, by instruction; of the completion, by its place."""
     del default_model  # is only to be here
 
     async def ask(url: str) -> dict[str, str]:
@@ -41,6 +44,11 @@ def answers(default_model: Path, serve: Callable[..., Any]) -> dict[str, str]:
                 result = await session.edit(document, (start, end), example["instruction"]).result()
                 assert result.reason == "stop"
                 found[example["instruction"]] = result.text
+            source = SourceFile.read(DEMO / COMPLETION["file"])
+            document = await session.open(source.uri, source.text, source.language)
+            position = source.index(*map(int, COMPLETION["place"].split(":")))
+            completed = await session.complete(document, position, max_tokens=64).result()
+            found[COMPLETION["place"]] = completed.text
         return found
 
     with serve() as server:
@@ -51,6 +59,13 @@ def answers(default_model: Path, serve: Callable[..., Any]) -> dict[str, str]:
 def test_the_default_model_edits_as_shown(answers: dict[str, str], example: dict[str, Any]) -> None:
     """To the letter."""
     assert answers[example["instruction"]] == example["after"]
+
+
+def test_the_default_model_completes_as_shown(answers: dict[str, str]) -> None:
+    """The body of a function, from the one beside it; the README names the place."""
+    assert answers[COMPLETION["place"]] == COMPLETION["text"]
+    readme = (DEMO.parent.parent / "README.md").read_text()
+    assert f"warmline complete docs/demo/{COMPLETION['file']}:{COMPLETION['place']}\n" in readme
 
 
 def picture() -> str:

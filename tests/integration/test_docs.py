@@ -87,3 +87,6 @@ def test_the_examples_of_the_sdk_page_run(server, example):
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout
+    if "Conflict" in example:
+        document = result.stdout.partition("# typed meanwhile\n")[2]
+        assert document.startswith("LIMIT = 3\n") and "amount = 0" not in document

@@ -11,7 +11,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from warmline.realtime.protocol import Accepted, Complete, Delta, Error, ErrorCode, Ping, Pong
+from structlog.testing import capture_logs
+from warmline.realtime.protocol import Accepted, Complete, Delta, Error, ErrorCode, Hello, Ping, Pong, Welcome
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address, serve_until_signal
 
 
@@ -163,3 +164,20 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+async def test_log_lines_of_a_request_say_which_session_and_client_it_is_of(serve, dial):
+    """Ids of requests count from the beginning in each."""
+    server = await serve()
+    with capture_logs() as lines:
+        wires = []
+        for name in ("editor 1.0", ""):
+            wire = await dial(server, hello=False)
+            await wire.send(Hello(client=name))
+            wires.append((name, wire, await wire.until(Welcome)))
+        for _, wire, _ in wires:
+            await wire.open("x = 1\n")
+            await wire.send(Complete(1, "file:///a", 1, 0))
+            await wire.ended()
+    said = [(line["session"], line.get("client", "")) for line in lines if line["event"] == "request ended"]
+    assert said == [(welcome.session, name) for name, _, welcome in wires]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from warmline.engine import Progress
+
 from .awake import kept_awake
 from .children import Child
 from .delays import Put
@@ -45,7 +47,7 @@ class HopChange:
     end_to_end: float
 
 
-async def measure_hops(child: Child, plan: Plan, processors: Iterable[int]) -> list[HopChange]:
+async def measure_hops(child: Child, plan: Plan, processors: Iterable[int], progress: Progress) -> list[HopChange]:
     """Delay each hop in turn and compare with requests without the delay, all through the same proxy.
 
     Who waits for what is held up would wake later for having waited, and the hops behind would show the delay, too.
@@ -56,7 +58,12 @@ async def measure_hops(child: Child, plan: Plan, processors: Iterable[int]) -> l
         await peer.open(proxy.port)
         try:
             delays = delays_of_all(child, proxy, peer)
-            return [await _change(hop, delays[hop], peer, plan.hop_requests) for hop in DELAYED]
+            changes = []
+            for number, hop in enumerate(DELAYED, 1):
+                where = f"delaying hop {number} of {len(DELAYED)}: {hop}"
+                progress.part(where) if number == 1 else progress.at(where)
+                changes.append(await _change(hop, delays[hop], peer, plan.hop_requests))
+            return changes
         finally:
             await peer.close()
 

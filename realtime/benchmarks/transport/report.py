@@ -10,6 +10,7 @@ from warmline.engine import print_table
 
 from ..judging import TOO_SHORT
 from .ratios import PICOWS_TARGETS, TARGETS, is_long
+from .terms import PACKAGES
 
 _COLUMNS: Final = {
     "round_trip": "one-token round trip",
@@ -27,7 +28,7 @@ def print_report(report: dict[str, Any], console: Console) -> None:
     machine, plan = report["machine"], report["plan"]
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}\n"
-        + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+        + ", ".join(f"{name} {machine[name]}" for name in PACKAGES if name in machine)
         + f"\n{plan['rounds']} rounds, in each {plan['requests']} requests for one token and one for "
         f"{plan['tokens']} from every peer in turn; medians of the rounds in µs [lowest, highest]"
     )

@@ -12,19 +12,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from warmline.engine import PlayerReadings, recorded_tokens, table_console
+from warmline.engine import PlayerReadings, Progress, about_machine, recorded_tokens, table_console
 
 from ...server import run
 from .children import Child
 from .hops import DELAY_US, measure_hops
-from .machine import about_machine
 from .measure import QUICK, Figures, Plan, measure
 from .peers import all_peers
 from .placement import placements
 from .proxy import Proxy
 from .ratios import ratios
 from .report import print_report
-from .terms import Peer
+from .terms import PACKAGES, Peer
 
 
 def main(model: str, json_file: Path | None, quick: bool) -> None:
@@ -42,8 +41,10 @@ def main(model: str, json_file: Path | None, quick: bool) -> None:
 
 async def benchmark(model: str, plan: Plan) -> dict[str, Any]:
     """All figures as one JSON-ready object; times are in microseconds."""
+    progress = Progress()
+    progress.part("loading the client libraries")
     peers = all_peers()
-    machine = about_machine()  # before this process is confined to a part of it
+    machine = about_machine(PACKAGES)  # before this process is confined to a part of it
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = {
@@ -51,11 +52,14 @@ async def benchmark(model: str, plan: Plan) -> dict[str, Any]:
             for name in dict.fromkeys(peer.child for peer in peers)
         }
         readings = {}
-        for name, child in children.items():
+        for number, (name, child) in enumerate(children.items(), 1):
+            progress.part(f"starting the servers: {name}, {number} of {len(children)}")
             _ = child.ports  # waits until it has started
             readings[name] = stack.enter_context(PlayerReadings(child.readings))
         async with AsyncExitStack() as connections:
+            progress.part("a few requests from every client, not counted")
             for peer in peers:
+                progress.at(f"not counted: {peer.name}")
                 await peer.open(children[peer.child].ports[peer.server])
                 connections.push_async_callback(peer.close)
                 await measure(peer, children[peer.child], QUICK, readings[peer.child])  # warms everything up
@@ -69,13 +73,17 @@ async def benchmark(model: str, plan: Plan) -> dict[str, Any]:
                 rounds[placement.name] = figures
                 for number in range(plan.rounds):
                     for peer in _rotated(peers, number):
+                        where = f"{placement.name}, round {number + 1} of {plan.rounds}"
+                        progress.part(where) if peer is peers[number % len(peers)] else progress.at(where)
                         gc.collect()
                         found = await measure(peer, children[peer.child], plan, readings[peer.child])
                         figures[peer.name].append(found)
+        progress.part("counting the bytes of a token")
         sizes = {}
         for peer in peers:
+            progress.at(f"counting the bytes of a token: {peer.name}")
             sizes[peer.name] = await bytes_a_token(peer, children[peer.child].ports[peer.server], plan.tokens)
-        hops = await measure_hops(children["warmline"], plan, places[-1].servers | places[-1].clients)
+        hops = await measure_hops(children["warmline"], plan, places[-1].servers | places[-1].clients, progress)
     counted = list(rounds.values())[-1]
     return {
         "machine": machine,

@@ -9,6 +9,11 @@ from typing import Final, Protocol
 
 API_KEY: Final = "bench-transport"
 MODEL: Final = "recording"
+PACKAGES: Final = (
+    "warmline", "websockets", "picows", "msgspec", "uvloop", "fastapi", "starlette", "pydantic", "uvicorn",
+    "httptools", "httpx", "aiohttp", "openai",
+)  # fmt: skip
+"""What takes part."""
 PROMPT: Final = "def content_hash(text: str) -> int:\n    "
 
 clock: Final[Callable[[], int]] = time.monotonic_ns

@@ -13,6 +13,7 @@ def test_a_ratio_of_few_rounds_is_not_shown(capsys: pytest.CaptureFixture[str], 
         {
             "machine": {"processor": "p", "cores": 2},
             "model": "m",
+            "adapter": "small edits",
             "backend": "cpu",
             "kernels": "k",
             "threads": 2,
@@ -27,5 +28,6 @@ def test_a_ratio_of_few_rounds_is_not_shown(capsys: pytest.CaptureFixture[str], 
     )
     out = capsys.readouterr().out
     assert out.count(shown) == 2
+    assert "m with small edits" in out
     assert ("%" in out) == (rounds >= 3)
     assert all(figure in out for figure in ("100 (100-100)", "90 (90-90)", "200 (200-200)", "180 (180-180)"))

@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 import structlog
 import typer
-from warmline.engine import CATALOG, DEFAULT_MODEL
-from warmline.realtime.cli import request_commands
+from warmline.engine import CATALOG, DEFAULT_MODEL, EngineOptions
+from warmline.realtime import server
+from warmline.realtime.cli import engine_setup, measure, request_commands
 from warmline.realtime.cli.app import run
 from warmline.realtime.cli.doctor import Finding
 from warmline.realtime.cli.options import parse_size
+from warmline.realtime.evaluation.records import EditRecord
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,7 @@ def logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     configure(**before)
     root.setLevel(level)
+    logging.getLogger("warmline").setLevel(logging.NOTSET)
     for handler in root.handlers[:]:
         if handler not in handlers:
             root.removeHandler(handler)
@@ -72,6 +75,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ("serve --port 99999", "--port"),
         ("serve --kv-memory lots", "'lots' is no size; write one like 512MiB"),
         ("serve --backend abacus", "abacus"),
+        ("serve --log-level loud", "loud"),
         ("edit app.py", "INSTRUCTION"),
         ("edit app.py x", "--lines"),
         ("edit app.py x --lines one", "'one' is not FIRST:LAST"),
@@ -124,6 +128,7 @@ def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
         ("complete {file}:99:1", "has lines 1 to 3; there is no line 99 (invalid_range)"),
         ("complete {file}:1:9", "has 3 characters; the column can be 1 to 4, not 9"),
         ("complete {file}:1:1", "nothing listens there. Start the service (`make serve` in a clone"),
+        ("complete {file}:1:1", "or name another URL (on the command line: --url, or WARMLINE_URL)"),
         ("complete {file}:1:1 --url http://x", "is no WebSocket URL"),
         ("complete {file}:1:1 --replay missing.txt", "can't read missing.txt"),
         ("model fetch bogus", "no model named bogus: known are smollm2-135m"),
@@ -161,6 +166,24 @@ def test_a_port_that_is_taken_is_noticed_before_the_model_loads(
         port = taken.getsockname()[1]
         assert run(["serve", "--port", str(port), "--model", str(file)]) == 1
     assert f"127.0.0.1:{port} is in use already" in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "level"),
+    [("", None, "INFO"), ("--log-level debug", "error", "DEBUG"), ("", "Warning", "WARNING")],
+)
+def test_the_log_has_what_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, arguments: str, variable: str | None, level: str
+) -> None:
+    """By the option, or else by WARMLINE_LOG_LEVEL."""
+    monkeypatch.delenv("WARMLINE_LOG_LEVEL", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("WARMLINE_LOG_LEVEL", variable)
+    monkeypatch.setattr(engine_setup, "engine_options", lambda *_: EngineOptions("none"))
+    levels: list[int] = []
+    monkeypatch.setattr(server, "run_server", lambda *_: levels.append(logging.getLogger("warmline").level))
+    assert run(["serve", "--port", "0", *arguments.split()]) == 0
+    assert levels == [getattr(logging, level)]
 
 
 def test_ctrl_c_is_exit_code_130(
@@ -371,6 +394,35 @@ def test_a_first_start_without_a_network_says_what_was_tried_and_what_else_there
         assert way_out in tried[-1]
     assert "Traceback" not in err
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_which_service_is_measured_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unused_url: str
+) -> None:
+    """A variable that names one has been forgotten soon; with it the model is no choice of the benchmark's."""
+    monkeypatch.setenv("WARMLINE_URL", unused_url)
+    assert run(["bench", "warm", "--quick"]) == 1
+    assert f"measuring the service at {unused_url}, which --url or WARMLINE_URL names" in capsys.readouterr().err
+    assert run(["bench", "warm", "--quick", "--model", "x"]) == 2
+    assert "leave out --url, and unset WARMLINE_URL" in one_line(capsys)
+
+
+def test_a_quick_look_at_edits_is_at_the_shortest() -> None:
+    """By what has to be written and read."""
+    edits = [
+        EditRecord(
+            id=str(size),
+            language="python",
+            kind="x",
+            instructions=["x"],
+            prefix="",
+            before="b",
+            after="a" * size,
+            suffix="",
+        )
+        for size in (50, 10, 30, 20)
+    ]
+    assert [record.id for record in measure._shortest(edits)] == ["10", "20"]
 
 
 @pytest.mark.parametrize("command", ["bench edits", "bench warm", "bench end-to-end", "eval edits"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from warmline.engine import Machine
 from warmline.realtime.cli import doctor
 from warmline.realtime.cli.doctor import Finding, examine, missing_packages, report
 
@@ -88,6 +89,28 @@ def test_kernels_that_each_start_compiles_anew_are_a_note(monkeypatch: pytest.Mo
     monkeypatch.setenv("WARMLINE_KERNELS", "auto")
     backend = found(examine(), "backend")
     assert backend.state == "note" and "for this start only" in backend.text
+
+
+@pytest.mark.parametrize(
+    ("instructions", "slow"),
+    [
+        (["AVX2"], True),
+        (["AVX2", "AVX-512"], True),
+        (["AVX2", "AVX-512", "AVX-512 VNNI"], False),
+        (["AVX2", "AVX-VNNI"], False),
+        (["NEON", "NEON dot product"], False),
+        ([], True),
+    ],
+)
+def test_a_processor_without_products_of_bytes_is_a_note(
+    monkeypatch: pytest.MonkeyPatch, instructions: list[str], slow: bool
+) -> None:
+    """It says what that costs."""
+    machine = Machine("Linux", "a processor", 2, instructions, 8 << 30)
+    monkeypatch.setattr("warmline.engine.this_machine", lambda: machine)
+    finding = found(examine(), "instructions")
+    assert finding.state == ("note" if slow else "ok")
+    assert ("without AVX-512 VNNI everything takes several times as long" in finding.text) == slow
 
 
 def test_the_report_is_for_people_or_for_programs() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 from warmline.client import EngineUnavailable
+from warmline.realtime.cli import request_commands
 from warmline.realtime.cli.request_commands import EditCut, Service, complete, edit
 
 OLD = "one\r\ntwo 😀\r\nthree\r\n"
@@ -188,13 +189,13 @@ async def test_the_hops_are_a_line_each_however_narrow_the_terminal(
 
 
 async def test_the_times_are_summed_up(service, engine, file, capsys) -> None:
-    """Time to the first token, per token, and how well the network's two ways are told apart."""
+    """What came before the first text and after it, and how well the network's two ways are told apart."""
     engine.scripts.append(["pass", " # a", " b"])
     await complete(service, file, 1, 4, {}, timing=True)
     err = capsys.readouterr().err
     assert re.search(
-        r"stop: 3 tokens in [\d.]+ ms \([\d,]+ tokens/s\), the first text after [\d.]+ ms; "
-        r"[\d.]+ ms for each token after the first\n",
+        r"stop: 3 tokens in [\d.]+ ms \([\d,]+ tokens/s\): [\d.]+ ms to the first text, "
+        r"[\d.]+ ms from there to the end\n",
         err,
     )
     assert re.search(
@@ -202,14 +203,18 @@ async def test_the_times_are_summed_up(service, engine, file, capsys) -> None:
     )
 
 
-async def test_the_times_of_an_edit_are_of_its_operations(service, engine, file, capsys) -> None:
-    """Whose first may come with its last token; what a token took is another figure."""
+async def test_the_times_of_an_edit_are_of_its_operations_and_add_up(service, engine, file, capsys) -> None:
+    """Whose first may come with its last token: by one clock, the time before it and after it is all of it."""
     engine.scripts.append(["zw", "ei"])
     await edit(service, file, 2, 2, "in German", False, {})
     err = capsys.readouterr().err
-    assert re.search(
-        r"stop: 2 tokens in .*, the first operation after [\d.]+ ms; [\d.]+ ms for each token after the first\n", err
+    times = re.search(
+        r"2 tokens in ([\d.]+) ms \(.*\): ([\d.]+) ms to the first operation, ([\d.]+) ms from there to the end\n",
+        err,
     )
+    assert times is not None
+    whole, first, rest = (round(10 * float(time)) for time in times.groups())
+    assert whole == first + rest
 
 
 @pytest.mark.parametrize("on_terminal", [False, True])
@@ -232,6 +237,51 @@ async def test_an_edit_that_changes_nothing_says_so(service, engine, file, termi
     screen = terminal()
     await edit(service, file, 1, 1, "leave it", False, {})
     assert "nothing changes" in plain(screen.getvalue())
+
+
+async def test_of_an_edit_that_was_cut_before_it_changed_anything_the_cause_is_said(
+    service, engine, file, capsys
+) -> None:
+    """And not that it changes nothing: nobody knows that."""
+    engine.reason = "length"
+    engine.scripts.append(["one\n"])
+    with pytest.raises(EditCut, match="cut off after 1 token"):
+        await edit(service, file, 1, 3, "in German", False, {})
+    out, err = capsys.readouterr()
+    assert out == "" and "nothing changes" not in err
+
+
+async def test_of_an_edit_that_was_cut_the_cause_comes_first(service, engine, file) -> None:
+    """And then how what there is can be applied."""
+    engine.reason = "length"
+    engine.scripts.append(["eins\n", "two 😀\n", "three\n"])
+    with pytest.raises(EditCut, match=r"^the edit was cut off .* as it was; to apply this diff from here: git -C "):
+        await edit(service, file, 1, 3, "in German", False, {})
+
+
+@pytest.mark.parametrize("asked", ["edit", "complete"])
+async def test_who_waits_before_a_pipe_is_told_what_for(service, engine, file, capsys, monkeypatch, asked) -> None:
+    """Once, after a moment in which nothing came, and on stderr."""
+    monkeypatch.setattr(request_commands, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.chdir(file.parent)
+    file = Path(file.name)
+    said = f"waiting for the edit of lines 1 to 2 of {file}; the diff comes at its end\n"
+    if asked == "complete":
+        said = f"waiting for the completion at {file}:1:4\n"
+    engine.scripts.append(["eins\n", "zwei\n"])
+    engine.paused = True
+    if asked == "edit":
+        request = asyncio.create_task(edit(service, file, 1, 2, "in German", False, {}, timing=False))
+    else:
+        request = asyncio.create_task(complete(service, file, 1, 4, {}))
+    err = ""
+    async with asyncio.timeout(30):
+        while said not in err:
+            await asyncio.sleep(0.001)
+            err += capsys.readouterr().err
+        engine.paused = False
+        await request
+    assert err == said
 
 
 @pytest.mark.parametrize("write", [False, True])

@@ -8,10 +8,13 @@ import json
 import msgspec
 import pytest
 from rich.console import Console
+from warmline.engine import DraftCount, ModelInfo
 from warmline.realtime.cli.app import run
 from warmline.realtime.evaluation import report
 from warmline.realtime.evaluation.command import What, evaluate_model
+from warmline.realtime.evaluation.run import Outcome, Speed
 
+TOLD = ModelInfo("told", "none", 8192, "told", "", 1, 8192)
 RIGHT = "b = 1\nprint(b)\n```"
 
 
@@ -61,6 +64,41 @@ def test_everything_is_shown_and_written(told, edit, completion, shown, tmp_path
     assert written["records"][0]["answer"] == "b = 1\nprint(b)\n"
     assert written["records"][0]["scores"]["similarity"] == 1
     assert written["records"][0]["speed"]["drafts"][0] == {"source": "edit", "proposed": 8, "accepted": 6}
+
+
+def test_the_speed_of_edits_is_shown_by_kind(edit, completion, shown, tmp_path) -> None:
+    """Tokens a second, how many times plain decoding that is, and what of each source's drafts was accepted."""
+
+    def outcome(kind: str, milliseconds: float, plain: float | None, *drafts: DraftCount) -> Outcome:
+        speeds = [
+            None if took is None else Speed(100, 21, 40.0, 50.0, took, 10, 20, drafts)
+            for took in (milliseconds, plain)
+        ]
+        return Outcome(edit(kind=kind), "", "stop", speed=speeds[0], plain=speeds[1], plain_agrees=True)
+
+    outcomes = [
+        outcome("rename", 100, 300, DraftCount("edit", 16, 12), DraftCount("suffix", 4, 1)),
+        outcome("rename", 200, 800, DraftCount("edit", 4, 3)),
+        outcome("rename", 400, None, DraftCount("edit", 20, 10)),
+        outcome("guard", 50, 100, DraftCount("suffix", 10, 9)),
+        outcome("comment", 50, None),
+        Outcome(completion(), "", "stop", speed=Speed(100, 21, 40.0, 50.0, 1.0, 10, 20)),
+    ]
+    report.print_report(Console(file=shown, width=report.PIPE_WIDTH), TOLD, outcomes, None)
+    text = shown.getvalue()
+    text = text[text.index("speed of edits by kind") :]
+    assert " ".join(text.splitlines()[1].split()) == (
+        "tokens/s quartiles n a pass times plain in all n plain edit: accepted suffix: accepted"
+    )
+    assert " ".join(row(text, "rename")) == "100.0 50.0 to 200.0 3 2.00 3.50 3.67 2 62% of 40 25% of 4"
+    assert " ".join(row(text, "guard")) == "400.0 400.0 to 400.0 1 2.00 2.00 2.00 1 - 90% of 10"
+    assert " ".join(row(text, "comment")) == "400.0 400.0 to 400.0 1 2.00 - - 0 - -"
+    assert row(text, "all")[4] == "5"
+    written = json.loads(report.as_json({}, outcomes, None))["edit_speed_by_kind"]
+    assert sorted(written) == ["comment", "guard", "rename"]
+    assert written["rename"]["speed"]["tokens_per_second"]["median"] == 100
+    assert written["rename"]["comparison"]["median_decode_ratio"] == 3.5
+    assert written["comment"]["comparison"] is None
 
 
 def test_ctrl_c_shows_what_was_done(told, edit, shown, tmp_path) -> None:
@@ -126,8 +164,10 @@ def test_a_narrow_terminal(told, edit, monkeypatch) -> None:
     monkeypatch.setattr("warmline.realtime.evaluation.command.console", lambda: Console(file=text, width=60))
     told.answers.append(RIGHT)
     assert evaluate_model(told, [edit()], What(), {})
-    rows = [line for line in text.getvalue().splitlines() if line.startswith("rename-variable")]
+    scores, _, speeds = text.getvalue().partition("speed of edits by kind")
+    rows = [line for line in scores.splitlines() if line.startswith("rename-variable")]
     assert rows[0].split()[1:4] == ["1", "100.0%", "21-100"]
+    assert "75% of 8" in speeds
     assert sum(len(row.split()) - 1 for row in rows) == 12  # "left alone" is empty
     assert max(map(len, rows)) <= 60 and "…" not in text.getvalue()
 

@@ -6,7 +6,8 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
+from structlog.testing import capture_logs
+from warmline.engine import Finished, GenerationRequest, SamplingParams, SequenceEvent, TokenLogprobs
 from warmline.realtime.http.problems import Problem
 from warmline.realtime.http.reply import ClientGone, Reply, Taken
 from warmline.realtime.limits import Limits
@@ -21,7 +22,7 @@ class Recorder:
     def __init__(self) -> None:
         self.paused: list[bool] = []
         self.cancelled: list[int] = []
-        self.observed: list[tuple[str, str]] = []
+        self.observed: list[tuple[str, str, int | None]] = []
         self.ended = 0
 
     def submit(self, request, on_event) -> None:
@@ -35,8 +36,9 @@ class Recorder:
     def cancel(self, sequence: int) -> None:
         self.cancelled.append(sequence)
 
-    def request_ended(self, kind, outcome, receipt, timing) -> None:
-        self.observed.append((kind, outcome))
+    def request_ended(self, kind, outcome, receipt, timing, *, continues) -> None:
+        assert not continues
+        self.observed.append((kind, outcome, receipt.seed))
 
 
 @pytest.fixture
@@ -52,7 +54,8 @@ def reply(recorder) -> Reply:
     def ended(_: Reply) -> None:
         recorder.ended += 1
 
-    started = Reply(GenerationRequest(3, b""), "test", Trace(0, 0), service, ended, {})
+    request = GenerationRequest(3, b"", SamplingParams(seed=5))
+    started = Reply(request, "test", Trace(0, 0), service, ended, {"request": "cmpl-1", "kind": "test"})
     started.start()
     return started
 
@@ -145,8 +148,12 @@ async def test_it_is_observed_once_engine_and_reader_are_done(reply, recorder, e
     """Whoever is the last."""
     ends = [lambda: recorder.say("", Finished("stop")), reply.close]
     first, second = ends if engine_first else reversed(ends)
-    first()
-    assert recorder.observed == []
-    second()
-    assert recorder.observed == [("test", "stop")]
+    with capture_logs() as lines:
+        first()
+        assert recorder.observed == lines == []
+        second()
+    assert recorder.observed == [("test", "stop", 5)]
+    assert [(line["event"], line["request"], line["kind"], line["outcome"]) for line in lines] == [
+        ("request ended", "cmpl-1", "test", "stop")
+    ]
     assert recorder.cancelled == ([] if engine_first else [3])

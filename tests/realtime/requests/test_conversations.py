@@ -353,6 +353,33 @@ def test_a_conversation_that_is_full_says_so(talk):
     assert talk.turn("short", sampling=Sampling(max_tokens=8))[0]
 
 
+def test_the_advice_holds_for_what_would_fit_nowhere(talk):
+    """A document that is too large for a conversation of its own is too large also where one goes on."""
+    talk.put("big", "word and word " * 3000)
+    alone = refused(ErrorCode.PROMPT_TOO_LONG, talk.begin("?", "big").layout.plan)
+    assert "name fewer or smaller documents" in alone.message
+    talk.held.end("c")
+    talk.turn("Read")
+    turn = talk.begin("?", "big")
+    refusal = refused(ErrorCode.PROMPT_TOO_LONG, turn.layout.plan)
+    assert "name fewer or smaller documents" in refusal.message
+    assert "begin another" not in refusal.message
+    turn.end("error")
+    talk.put("huge", "x" * 100_000)
+    assert "begin another" not in refused(ErrorCode.PROMPT_TOO_LONG, talk.begin, "?", "huge").message
+
+
+def test_what_has_changed_of_a_document_may_fit_where_the_whole_does_not(talk):
+    """So another conversation, which is shown the whole, is no advice then."""
+    lines = [f"value_{number} = {number}\n" for number in range(700)]
+    talk.put("a", "".join(lines))
+    talk.turn("Read", "a")
+    talk.put("a", "".join([*lines, "last = 1\n"]))
+    turn = talk.begin("more " * 900, "a")
+    refusal = refused(ErrorCode.PROMPT_TOO_LONG, turn.layout.plan)
+    assert "begin another" not in refusal.message
+
+
 def test_much_too_much_is_refused_without_being_tokenised(talk, prompts, monkeypatch):
     """What a session may hold doesn't cost the time to tokenise it."""
     monkeypatch.setattr(prompts.tokenizer, "encode", None)

@@ -26,7 +26,14 @@ class Client:
         listening: called with each message as it is sent.
     """
 
-    def __init__(self, engine: Any, tokenizer: Any, limits: Limits | None = None, allow_replay: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Any,
+        tokenizer: Any,
+        limits: Limits | None = None,
+        allow_replay: bool = False,
+        names: dict[str, object] | None = None,
+    ) -> None:
         self.engine = engine
         self.metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
         self.sent: list[ServerMessage] = []
@@ -39,7 +46,7 @@ class Client:
             limits or Limits(),
             allow_replay,
         )
-        self.session = Session(service, "salt", self._send)
+        self.session = Session(service, "salt", self._send, names)
 
     def say(self, *messages: Any) -> list[ServerMessage]:
         """Send messages; returns what came back at once."""
@@ -149,7 +156,7 @@ class Gate:
 
 @pytest.fixture
 def make(engine, tokenizer) -> Callable[..., Client]:
-    """Make a session, with ``limits``, ``allow_replay``, and another ``engine`` or ``tokenizer``."""
+    """Make a session, with ``limits``, ``allow_replay``, ``names``, and another ``engine`` or ``tokenizer``."""
     return lambda *args, engine=engine, tokenizer=tokenizer, **fields: Client(engine, tokenizer, *args, **fields)
 
 

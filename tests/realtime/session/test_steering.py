@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warmline.engine import GenerationRequest, unpack_tokens
+from warmline.realtime.documents.document import Document
+from warmline.realtime.documents.offset_index import OffsetIndex
 from warmline.realtime.documents.text import utf16_length
 from warmline.realtime.protocol import (
     Accepted,
@@ -316,6 +318,16 @@ async def test_a_persons_change_and_a_steer_go_together(client, apply_operations
     await client.drained()
     assert client.reasons() == {1: "stop"}
     assert apply_operations(LINES, standing(client, 1)) == "a = 1\nb = 2\nc = 5\nd = 4\n"
+
+
+async def test_a_steer_counts_nothing_of_a_document_that_has_changed(client, monkeypatch):
+    """That of a large one, with emoji, would hold the event loop for a dozen milliseconds."""
+    client.say(edit(1), Change(URI, 1, 2, [TextEdit(len(LINES), len(LINES), "# 🎉\n")]))
+    monkeypatch.setattr(Document, "__init__", lambda *_: 1 / 0)
+    monkeypatch.setattr(OffsetIndex, "of", lambda *_: 1 / 0)
+    assert client.say(Steer(1, "and y")) == [Steered(1, 0)]
+    await client.drained()
+    assert client.reasons() == {1: "stop"}
 
 
 @pytest.mark.parametrize(

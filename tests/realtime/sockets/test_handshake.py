@@ -63,8 +63,23 @@ async def test_other_paths_and_methods_are_refused(serve, http):
     assert status == 404
     assert "/healthz" in body
     assert (await http(server, "/healthz", "Content-Length: 0", method="POST"))[0] == 405
+    assert "The HTTP API is not started: `warmline serve --http-port PORT` starts it" in body
     assert (await http(server, "/nothing", *upgrade()))[0] == 404
     assert (await http(server, "/"))[0] == 426
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0"])
+async def test_a_request_with_a_body_is_told_where_the_http_api_is(serve, http, length):
+    """The port of the WebSocket takes none; the answer comes however the body is sent."""
+    server = await serve(http_port=0)
+    api = server.http_url.rpartition(":")[2].partition("/")[0]
+    for method, path in (("POST", "/v1/chat/completions"), ("GET", "/")):
+        status, body = await http(server, path, length, method=method)
+        assert (status, body) == (
+            405,
+            f"Only GET, without a body, is answered here. The HTTP API is on port {api} (--http-port).\n",
+        )
+    assert f"port {api}" in (await http(server, "/v1/models"))[1]
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics"])

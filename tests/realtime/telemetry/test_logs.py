@@ -15,18 +15,19 @@ from warmline.realtime.telemetry.logs import configure_logging
 
 
 @pytest.fixture
-def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Configure logging anew; it is as it was afterwards."""
     root = logging.getLogger()
     level = root.level
 
-    def configure() -> None:
+    def configure(level: int = logging.INFO) -> None:
         monkeypatch.setattr(root, "handlers", [])
         monkeypatch.setattr(logging, "raiseExceptions", True)  # so that it is restored
-        configure_logging()
+        configure_logging(level)
 
     yield configure
     root.setLevel(level)
+    logging.getLogger("warmline").setLevel(logging.NOTSET)
     structlog.reset_defaults()
 
 
@@ -41,6 +42,35 @@ def test_both_kinds_of_loggers_write_one_line_an_event(
     slow, failed = capsys.readouterr().err.splitlines()
     assert "warning" in slow and "client reads too slowly" in slow and "session=abc" in slow
     assert "error" in failed and "opening handshake failed" in failed
+
+
+LEVELS = ["debug", "info", "warning", "error"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_shows_what_is_at_least_as_grave(
+    configure: Callable[..., None], capsys: pytest.CaptureFixture[str], level: str
+) -> None:
+    """Of our own. Others say nothing for debugging: what they say then may be a client's text."""
+    configure(logging.getLevelNamesMapping()[level.upper()])
+    for logger in (structlog.get_logger("warmline.test"), logging.getLogger("websockets")):
+        for said in LEVELS:
+            getattr(logger, said)(f"{said} of {getattr(logger, 'name', 'ours')}")
+    lines = capsys.readouterr().err.splitlines()
+    at_least = LEVELS[LEVELS.index(level) :]
+    foreign = [said for said in at_least if said != "debug"]
+    assert [line.partition("] ")[2].split()[0] for line in lines] == [*at_least, *foreign]
+
+
+def test_what_a_client_calls_itself_can_forge_no_line(
+    configure: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor reach the terminal: what isn't printable is escaped."""
+    configure()
+    for client in ("a\x1b[2J\u2028b", "a\x1b[2J\n[error] b"):
+        structlog.get_logger("warmline.test").warning("x", client=client, session="ok")
+        (line,) = capsys.readouterr().err.split("\n")[:-1]
+        assert line.isprintable() and "session=ok" in line and r"x1b[2J" in line
 
 
 def test_a_log_that_cannot_be_written_raises_nothing(
