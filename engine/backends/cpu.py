@@ -1,4 +1,4 @@
-"""The backend for people's own machines: int8 products by oneDNN, and fused kernels between them."""
+"""The backend for people's own machines: int8 products, and fused kernels between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from ..batch import Batch
 from ..errors import EngineError, ModelError
-from ..kernels.cpu import Int8Linear, KernelSetup, PassPlan, create_kernels, exact_levels
+from ..kernels.cpu import KernelSetup, Linear, PassPlan, create_kernels, exact_levels
 from ..models.config import ModelConfig
 from ..models.llama import ModelWeights, rotary_table
 from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
@@ -25,11 +25,11 @@ MAX_HEAD_DIM = 256
 @dataclass(slots=True)
 class _Layer:
     attention_norm: torch.Tensor
-    qkv: Int8Linear
-    output: Int8Linear
+    qkv: Linear
+    output: Linear
     ffn_norm: torch.Tensor
-    gate_up: Int8Linear
-    down: Int8Linear
+    gate_up: Linear
+    down: Linear
 
 
 class _Buffers:
@@ -96,21 +96,21 @@ class CpuBackend(Backend):
             config, weights, list(calibration or range(0, config.vocab_size, 97))[:CALIBRATION_TOKENS]
         )
         self._embedding = weights.embedding
-        self._layers = []
+        linear, self._layers = self._kernels.linear, []
         for layer, layer_ranges in zip(weights.layers, ranges.layers, strict=True):
             smooth = smooth_layer(config, layer, layer_ranges)
             self._layers.append(
                 _Layer(
                     attention_norm=smooth.attention_norm,
-                    qkv=Int8Linear(torch.cat([smooth.query, smooth.key, smooth.value]), levels),
-                    output=Int8Linear(smooth.output, levels),
+                    qkv=linear(torch.cat([smooth.query, smooth.key, smooth.value])),
+                    output=linear(smooth.output),
                     ffn_norm=smooth.ffn_norm,
-                    gate_up=Int8Linear(torch.cat([smooth.gate, smooth.up]), levels),
-                    down=Int8Linear(smooth.down, levels),
+                    gate_up=linear(torch.cat([smooth.gate, smooth.up])),
+                    down=linear(smooth.down),
                 )
             )
         self._final_norm, head = smooth_head(weights, ranges)
-        self._head = Int8Linear(head, levels)
+        self._head = linear(head)
         self._buffers = _Buffers(config, 1)
         self._spread = ThreadSpread()
 

@@ -10,7 +10,7 @@ from .build import BuildError
 from .interface import FusedKernels, KernelSetup, PassPlan
 from .library import load_library
 from .native import NativeKernels
-from .quantize import EIGHT_BIT, SEVEN_BIT, Int8Linear, Levels, exact_levels
+from .quantize import EIGHT_BIT, SEVEN_BIT, Int8Linear, Levels, Linear, exact_levels
 from .torch_kernels import TorchKernels
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Int8Linear",
     "KernelSetup",
     "Levels",
+    "Linear",
     "PassPlan",
     "create_kernels",
     "exact_levels",

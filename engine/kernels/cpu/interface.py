@@ -1,4 +1,4 @@
-"""What lies between the integer products of a pass, as an interface: a native and a torch implementation meet it."""
+"""The arithmetic of a pass as an interface: a native and a torch implementation meet it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from ...batch import SequenceSlice
 from ...models.config import ModelConfig
-from .quantize import Levels
+from .quantize import Levels, Linear
 
 
 @dataclass(slots=True)
@@ -27,7 +27,9 @@ class PassPlan:
 
 
 class FusedKernels(ABC):
-    """The arithmetic around the products. Each row's result is independent of the rows beside it.
+    """The arithmetic of a pass: the products, and what lies around them.
+
+    Each row's result is independent of the rows beside it.
 
     Quantised rows are uint8 with one float32 scale a row: value = (byte - levels.zero) * scale.
 
@@ -40,6 +42,10 @@ class FusedKernels(ABC):
     kind: Literal["native", "torch"]
     kept: bool = True
     description: str
+
+    @abstractmethod
+    def linear(self, weight: torch.Tensor) -> Linear:
+        """A float32 weight [out, in] for products with quantised rows."""
 
     @abstractmethod
     def add_norm_quantize(

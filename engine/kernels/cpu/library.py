@@ -18,6 +18,9 @@ SIGNATURES: Final[dict[str, tuple[Any, list[Any]]]] = {
     "warmline_add_norm_quantize": (
         None, [POINTER, POINTER, POINTER, POINTER, FLOAT, INT, INT, INT, POINTER, POINTER],
     ),
+    "warmline_has_product": (INT, []),
+    "warmline_pack_product": (None, [POINTER, INT, INT, POINTER, POINTER]),
+    "warmline_product": (None, [POINTER, INT, INT, INT, POINTER, POINTER, POINTER, INT, POINTER]),
     "warmline_silu_quantize": (None, [POINTER, POINTER, INT, INT, INT, POINTER, POINTER]),
     "warmline_attention_workspace": (ctypes.c_size_t, [INT, INT, INT, INT]),
     "warmline_attention": (None, [*[POINTER] * 5, INT, POINTER, *[INT] * 5, *[POINTER] * 4]),

@@ -9,6 +9,33 @@ import torch
 from ...batch import BLOCK_SIZE, join_tables
 from .interface import FusedKernels, KernelSetup, PassPlan
 from .library import NativeLibrary
+from .quantize import SEVEN_BIT, Int8Linear, Levels, Linear, round_weight
+
+_OUTPUTS = 16
+"""Outputs of a block of a packed weight (product.cpp)."""
+
+
+class PackedLinear(Linear):
+    """A `Linear` by the library's own product (product.cpp), for 7-bit activations."""
+
+    def __init__(self, library: NativeLibrary, weight: torch.Tensor, levels: Levels) -> None:
+        """Round and pack a float32 weight [out, in]; in is a multiple of 4."""
+        rounded, self._scale = round_weight(weight)
+        self._outputs, self._width = rounded.shape
+        self._zero = levels.zero
+        self._packed = torch.empty(-(-self._outputs // _OUTPUTS) * _OUTPUTS * self._width, dtype=torch.int8)
+        self._totals = torch.empty(self._outputs, dtype=torch.int32)
+        library.functions.warmline_pack_product(
+            rounded.data_ptr(), self._outputs, self._width, self._packed.data_ptr(), self._totals.data_ptr()
+        )
+        self._multiply = library.functions.warmline_product
+        self._weight = self._packed.data_ptr(), self._totals.data_ptr(), self._scale.data_ptr(), self._outputs
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        """See `Linear`."""
+        product = torch.empty(len(rows), self._outputs)
+        self._multiply(rows.data_ptr(), len(rows), self._width, self._zero, *self._weight, product.data_ptr())
+        return product
 
 
 class NativeKernels(FusedKernels):
@@ -22,6 +49,7 @@ class NativeKernels(FusedKernels):
         self.kept = library.kept
         config = setup.config
         self._config = config
+        self._library, self._form = library, setup.levels
         self._levels = setup.levels.count
         self._cos, self._sin = setup.cos, setup.sin
         per_block = 2 * config.num_kv_heads * config.head_dim * BLOCK_SIZE
@@ -32,6 +60,12 @@ class NativeKernels(FusedKernels):
         self._silu = functions.warmline_silu_quantize
         self._workspace_size = functions.warmline_attention_workspace
         self._attention = functions.warmline_attention
+
+    def linear(self, weight: torch.Tensor) -> Linear:
+        """See `FusedKernels.linear`."""
+        if self._form == SEVEN_BIT and self._library.functions.warmline_has_product():
+            return PackedLinear(self._library, weight, self._form)
+        return Int8Linear(weight, self._form)
 
     def add_norm_quantize(
         self,

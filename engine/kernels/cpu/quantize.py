@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import torch
 
@@ -30,17 +30,29 @@ EIGHT_BIT: Final = Levels(127)
 SEVEN_BIT: Final = Levels(63)
 
 
-class Int8Linear:
-    """A matrix as int8 with one scale a row, packed for oneDNN.
+def round_weight(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A float32 weight [out, in] as int8, with the scale of each row [out]."""
+    scale = weight.abs().amax(1).clamp_min_(1e-30) / 127
+    return (weight / scale[:, None]).round_().to(torch.int8), scale
 
-    ``linear(rows)`` gives the float32 products [rows, out] still to be multiplied by each row's own scale. The
-    integer sum is exact (where ``levels`` suits the machine, see `exact_levels`), so it is the same in any batch.
+
+class Linear(Protocol):
+    """A matrix as int8 with one scale a row.
+
+    ``linear(rows)`` gives the float32 products [rows, out] of uint8 rows [rows, in], still to be multiplied by each
+    row's own scale. The integer sum is exact, so it is the same in any batch.
     """
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        """Multiply."""
+
+
+class Int8Linear(Linear):
+    """A `Linear` by oneDNN. ``levels`` has to suit the machine, see `exact_levels`."""
 
     def __init__(self, weight: torch.Tensor, levels: Levels) -> None:
         """Round a float32 weight [out, in]."""
-        scale = weight.abs().amax(1).clamp_min_(1e-30) / 127
-        rounded = (weight / scale[:, None]).round_().to(torch.int8)
+        rounded, scale = round_weight(weight)
         self._zero = levels.zero
         self._scale = scale
         self._weight_zero = torch.zeros(len(weight), dtype=torch.int64)
@@ -48,7 +60,7 @@ class Int8Linear:
         self._multiply = torch.ops.onednn.qlinear_pointwise.default
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        """Multiply uint8 rows [rows, in]."""
+        """See `Linear`."""
         product: torch.Tensor = self._multiply(
             rows, 1.0, self._zero, self._packed, self._scale, self._weight_zero,
             None, 1.0, 0, torch.float32, "none", [], "",

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from ...batch import BLOCK_SIZE, SequenceSlice
 from ...models.llama import rms_norm, rotate
 from .interface import FusedKernels, KernelSetup, PassPlan
+from .quantize import Int8Linear, Linear
 
 QUERY_TILE = 16
 """Query rows in one attention product."""
@@ -32,6 +33,10 @@ class TorchKernels(FusedKernels):
         shape = (config.num_layers, setup.num_blocks * BLOCK_SIZE, config.num_kv_heads, config.head_dim)
         self._keys = torch.zeros(shape, dtype=torch.bfloat16)
         self._values = torch.zeros(shape, dtype=torch.bfloat16)
+
+    def linear(self, weight: torch.Tensor) -> Linear:
+        """See `FusedKernels.linear`."""
+        return Int8Linear(weight, self._levels)
 
     def add_norm_quantize(
         self,
