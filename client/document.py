@@ -94,14 +94,15 @@ class Document:
         of what an editor closed behind it.
 
         An edit that was cut keeps the rest of the range as it was. One of which a person's change excludes a part is
-        put in up to there, whether the stream or the result is applied, and never without `Conflict`.
+        put in up to there, whether the stream or the result is applied, and never without `Conflict`. Of a request
+        that failed nothing more is put in.
 
         Raises:
             Conflict: a person's change and what is to be applied exclude each other. The operations of an edit before
                 that are in the document; of a completion, nothing was put in.
             InvalidArgument: it is of another document.
             WrongType: it is none of these.
-            RequestError: the text would be larger than the server takes; nothing was changed.
+            RequestError: the text would be larger than the server takes, or the request failed; nothing was changed.
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
@@ -110,6 +111,8 @@ class Document:
             raise WrongType(f"a {type(what).__name__} can't be applied: pass a completion, an edit, or its result")
         if what.document is not self:
             raise InvalidArgument(f"the result belongs to {what.document.uri}, not to {self.uri}")
+        if isinstance(what, Completion | EditStream) and what.error is not None:
+            raise what.error.with_traceback(None)
         if isinstance(what, Completion | CompletionResult):
             await self._insert(what, mirror)
             return

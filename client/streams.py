@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from warmline.realtime import PlaceTracker, Reason, TokenLogprob, replace_lone_surrogates
 
 from .arguments import check_instruction, whole_number
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WarmlineError
 from .operations import EditOperation, Void
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .state import EditState, RequestState, SessionState, TextState
@@ -111,6 +111,11 @@ class RequestStream(ABC, Generic[_Piece, _Result, _State]):
     def reason(self) -> Reason | None:
         """Why it ended; None while it runs, and if it failed."""
         return None if self._state.done is None else self._state.done.reason
+
+    @property
+    def error(self) -> WarmlineError | None:
+        """What it failed with; None while it runs, and where it has a `reason`."""
+        return self._state.error
 
     @property
     @abstractmethod

@@ -184,7 +184,7 @@ class GatewayServer:
                 max_size=config.limits.max_frame_bytes,
                 write_limit=(high, high // 4),
                 logger=_silent_logger(),
-                create_connection=functools.partial(GatewaySocket, self._gatekeeper.refuse_method),  # type: ignore[arg-type]
+                create_connection=functools.partial(GatewaySocket, self._gatekeeper.refuse_body),  # type: ignore[arg-type]
             )
         except OSError as error:
             raise ServerError(_explain(error, config.host, config.port)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -22,10 +23,12 @@ _MAX_PIPELINED: Final = 64
 class DoorConnection(HttpToolsProtocol):
     """Cuts connections that send no request, too long a head, too much at once, or that take nothing.
 
-    `limits` and `most` are set on a subclass, since uvicorn makes the instances.
+    `limits`, `refused` and `most` are set on a subclass, since uvicorn makes the instances.
     """
 
     limits: Limits
+    refused: Callable[[str], None]
+    """Told the code of each refusal."""
     most: int
     """Sockets open at once; further ones are cut."""
 
@@ -85,7 +88,13 @@ class DoorConnection(HttpToolsProtocol):
             self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser can't read is answered in the envelope, too (uvicorn's text would do for browsers)."""
+        """What the parser can't read is answered in the envelope, too, if nothing before it waits for its answer."""
+        for cycle in self._unanswered:
+            own = cycle.more_body and not cycle.response_started  # it is this one's body that can't be read
+            if not cycle.response_complete and not own:
+                self.transport.abort()
+                return
+        self.refused(HttpCode.MALFORMED_REQUEST)
         problem = Problem(HttpCode.MALFORMED_REQUEST, "this is no HTTP/1.1 request; the connection is closed")
         headers = {**problem.headers, "content-length": str(len(problem.body())), "connection": "close"}
         lines = [STATUS_LINE[problem.status], *(f"{name}: {value}\r\n".encode() for name, value in headers.items())]

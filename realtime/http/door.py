@@ -41,7 +41,8 @@ class HttpDoor:
         self._api = Api(service, server, health)
         self._ticking: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
-        connection = type("BoundConnection", (DoorConnection,), {"limits": service.limits, "most": max_connections})
+        bound = {"limits": service.limits, "refused": service.metrics.http_refused, "most": max_connections}
+        connection = type("BoundConnection", (DoorConnection,), bound)
         self._config = uvicorn.Config(
             Guard(
                 self._api.application(),

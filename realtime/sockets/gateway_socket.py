@@ -234,4 +234,4 @@ class GatewaySocket(ServerConnection):
 
 def _is_http(problem: BaseException | None) -> bool:
     """Whether the library's parser read an HTTP request and refused it for its body, which no handshake has."""
-    return isinstance(problem, NotImplementedError) or "request body" in str(problem)
+    return isinstance(problem, NotImplementedError) or str(problem) == "unsupported request body"

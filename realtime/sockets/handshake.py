@@ -50,12 +50,12 @@ class Gatekeeper:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
         respond = connection.respond
         headers = request.headers
-        if request.method != "GET":
-            return self.refuse_method(connection)
         if not host_allowed(_single(headers, "Host"), self._allowed_hosts):
             return respond(
                 HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
             )
+        if request.method != "GET":
+            return self._refuse_method(connection, self._where_http_is())
         path = request.path.partition("?")[0]
         if path == "/healthz":
             return _state(connection, self._health())
@@ -72,10 +72,13 @@ class Gatekeeper:
             return None  # the library says that this is a WebSocket
         return self._check_upgrade(connection, headers)
 
-    def refuse_method(self, connection: ServerConnection) -> Response:
-        """The answer to what is no GET, or has a body."""
+    def refuse_body(self, connection: ServerConnection) -> Response:
+        """The answer to what has a body. For which host it came is not known, so it says nothing of this server."""
+        return self._refuse_method(connection, "The HTTP API is on a port of its own (`warmline serve --http-port`).")
+
+    def _refuse_method(self, connection: ServerConnection, where: str) -> Response:
         response = connection.respond(
-            HTTPStatus.METHOD_NOT_ALLOWED, f"Only GET, without a body, is answered here. {self._where_http_is()}\n"
+            HTTPStatus.METHOD_NOT_ALLOWED, f"Only GET, without a body, is answered here. {where}\n"
         )
         response.headers["Allow"] = "GET"
         return response

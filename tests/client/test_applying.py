@@ -8,7 +8,19 @@ import pytest
 from warmline.client import Conflict, Keep, RequestError, Void, connect
 from warmline.client.document import MAX_EDITS
 from warmline.realtime import content_hash
-from warmline.realtime.protocol import Applied, Change, Complete, Delta, Done, Edit, Ops, TextEdit, Warm
+from warmline.realtime.protocol import (
+    Applied,
+    Change,
+    Complete,
+    Delta,
+    Done,
+    Edit,
+    Error,
+    ErrorCode,
+    Ops,
+    TextEdit,
+    Warm,
+)
 
 
 async def until(condition) -> None:
@@ -148,6 +160,36 @@ async def test_an_edit_that_the_server_ended_for_a_conflict_leaves_what_stands(
             with pytest.raises(Conflict, match="the 2 operations before it were applied") as caught:
                 await document.apply(result if whole else edit)
             assert (document.text, caught.value.operations) == ("axbcd!efgh", 2)
+
+
+@pytest.mark.parametrize("kind", [Edit, Complete])
+async def test_of_a_request_that_failed_nothing_more_is_put_in(scripted, kind) -> None:
+    """What came before is in the document if it was applied then; the error is raised again each time."""
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.accept(kind)
+        some, more = (Delta(1, "x"), Delta(1, "y")) if kind is Complete else (Ops(1, [1, "x"]), Ops(1, [2, -1]))
+        await peer.send(some)
+        await peer.next(Change)
+        await peer.send(more, Error(request.request, ErrorCode.INTERNAL_ERROR, "it broke"))
+        await peer.idle()
+        assert sum(isinstance(message, Change) for message in peer.messages) == 1
+
+    async with scripted(script) as url, connect(url) as session:
+        document = await session.open("a", "abcdefgh")
+        asked = session.edit(document, (0, 8), "change it") if kind is Edit else session.complete(document, 1)
+        await until(lambda: asked.text if kind is Complete else len(asked.operations) == 2)
+        await document.apply(asked)
+        assert document.text == "axbcdefgh"
+        assert asked.error is None
+        with pytest.raises(RequestError, match="it broke"):
+            await asked.result()
+        for _ in range(2):
+            with pytest.raises(RequestError, match="it broke"):
+                await document.apply(asked)
+        assert (document.text, asked.reason, str(asked.error)) == ("axbcdefgh", None, "it broke (internal_error)")
+        await session.ping()
 
 
 async def test_what_is_all_in_the_document_has_no_conflict_afterwards(scripted) -> None:

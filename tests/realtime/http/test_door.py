@@ -186,14 +186,27 @@ async def test_a_body_that_is_none_is_explained(serve_http, bare, body, code, pa
     ],
     ids=["garbage", "negative", "twice", "both", "chunk"],
 )
-async def test_what_is_no_http_is_answered_in_the_envelope(serve_http, bare, said):
-    """And the connection ends."""
-    client = await bare(await serve_http())
+async def test_what_is_no_http_is_answered_in_the_envelope(serve_http, bare, http, said):
+    """And counted, and the connection ends."""
+    server = await serve_http()
+    client = await bare(server)
     client.writer.write(said)
     answer = await client.answer()
     assert (answer.status, answer.error["code"], answer.error["param"]) == (400, "malformed_request", None)
     assert answer.headers["connection"] == "close"
     assert await client.closed() == b""
+    assert 'warmline_refused_http_requests_total{code="malformed_request"} 1.0' in (await http(server, "/metrics"))[1]
+
+
+async def test_what_is_no_http_takes_no_other_request_s_answer(serve_http, bare, engine, until):
+    """Behind one that is not answered yet it cuts the connection."""
+    engine.paused = True
+    client = await bare(await serve_http())
+    client.send(CHAT, HELLO)
+    client.writer.write(b"nonsense\r\n\r\n")
+    assert await client.closed() == b""
+    engine.paused = False
+    await until(lambda: engine.running == 0)
 
 
 @pytest.mark.parametrize("headers", [["Content-Length: 999999999"], ["Transfer-Encoding: chunked"]])

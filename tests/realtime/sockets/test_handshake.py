@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 
 import pytest
@@ -70,16 +71,34 @@ async def test_other_paths_and_methods_are_refused(serve, http):
 
 @pytest.mark.parametrize("length", ["Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0"])
 async def test_a_request_with_a_body_is_told_where_the_http_api_is(serve, http, length):
-    """The port of the WebSocket takes none; the answer comes however the body is sent."""
+    """The port of the WebSocket takes none; the answer comes however the body is sent.
+
+    Which port it is, is told to those only who name this server.
+    """
     server = await serve(http_port=0)
     api = server.http_url.rpartition(":")[2].partition("/")[0]
     for method, path in (("POST", "/v1/chat/completions"), ("GET", "/")):
         status, body = await http(server, path, length, method=method)
         assert (status, body) == (
             405,
-            f"Only GET, without a body, is answered here. The HTTP API is on port {api} (--http-port).\n",
+            "Only GET, without a body, is answered here. "
+            "The HTTP API is on a port of its own (`warmline serve --http-port`).\n",
         )
+    status, body = await http(server, "/v1/models", "Content-Length: 0", method="POST")
+    assert (status, api in body) == (405, True)
     assert f"port {api}" in (await http(server, "/v1/models"))[1]
+    assert (await http(server, "/", method="POST", host="evil.example"))[0] == 403
+
+
+async def test_a_request_line_that_says_request_body_has_none(serve):
+    """What is no HTTP is not answered, whatever it says."""
+    server = await serve()
+    for said in (b"nonsense request body x\r\n\r\n", b"GET /request body HTTP/9\r\n\r\n"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(said)
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics"])
