@@ -15,7 +15,7 @@ EDITOR := editor-plugin
 WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .PHONY: serve test verify verify-page lint format bench loadtest edit-data edit-model edit-eval clean
-.PHONY: lint-editor test-editor test-editor-web package-editor editor-pictures
+.PHONY: lint-editor unit-test-editor test-editor test-editor-web package-editor editor-pictures
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -63,6 +63,9 @@ edit-eval:  ## judge it: make edit-eval ARGS="--adapter ~/.cache/warmline/edit-m
 
 lint-editor: $(EDITOR)/node_modules/.done
 	cd $(EDITOR) && $(WITH_NODE) npm run --silent lint && $(WITH_NODE) npm run --silent typecheck
+
+unit-test-editor: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the core by itself, and against the service
+	cd $(EDITOR) && $(WITH_NODE) npm test
 
 test-editor: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the extension, in a real VS Code: in a web worker and in Node
 	cd $(EDITOR) && $(WITH_NODE) npm test
