@@ -33,6 +33,7 @@ from .speculation.learning import LearnedCost
 from .speculation.measuring import measure_cost, scored_part
 from .speculation.verify import verify
 
+_WARM_ROWS: Final = 64
 _FAILED: Final = "the engine failed on this request; its log says why"
 
 logger = logging.getLogger(__name__)
@@ -225,13 +226,13 @@ class Engine:
         assert not any(sequence.ended for sequence in scheduled)
 
     def warm_up(self) -> None:
-        """Run passes of some sizes, so that what is done once is done before the first request. Only when idle.
+        """Run a short and a longer pass, so that what is done once is done before the first request. Only when idle.
 
-        It also measures what passes cost, by which drafts and chunks get their length. From then on each pass
-        corrects that.
+        A pass of a prompt's many rows does no more than these but to make larger buffers, and would take seconds on
+        a slow machine. It also measures what passes cost, by which drafts and chunks get their length. From then on
+        each pass corrects that.
         """
-        capacity = min(self.scheduler.budget.prefill, self.max_sequence_tokens)
-        for rows in sorted({1, 16, capacity}):
+        for rows in sorted({1, min(_WARM_ROWS, self.max_sequence_tokens)}):
             table = list(range(-(-rows // BLOCK_SIZE)))
             self.backend.forward(Batch([0] * rows, [SequenceSlice(0, rows, 0, table)], [rows - 1]))
         self._learned = _learn(self.backend, self.max_sequence_tokens)

@@ -187,7 +187,7 @@ def _start(options: EngineOptions, link: GatewayLink, create: CreateBackend | No
         loaded = time.monotonic()
         logger.info("weights packed, %.1f s in all; now it is measured what passes cost", loaded - began)
         engine.warm_up()
-        logger.info("measured in %.1f s", time.monotonic() - loaded)
+        logger.info("warmed up and measured in %.1f s", time.monotonic() - loaded)
     except Exception as error:
         if isinstance(error, EngineError):
             message = str(error)

@@ -17,6 +17,11 @@ _LEVEL_RATE: Final = 0.4
 _RATE: Final = 0.1
 """What a pass moves, of what it differs by: the machine's speed as a whole, and the figures it is made of. The first
 is more, so that other work on the machine, which passes of all sizes feel, is hardly taken for another curve."""
+_EARLY: Final = 5
+_EARLY_PASSES: Final = 100
+"""So many times as much a figure moves at first, and less and less until so many passes were about it. What was
+measured decides which passes run, so a figure that is far off would else keep away those that could correct it. Not
+the first one: it is what others are compared with, and the machine's speed is told apart from it."""
 _MOST: Final = 0.3
 """A pass counts as no further off: one that the system interrupted says little more than one that was a bit slow."""
 _SLOWER: Final = 0.5
@@ -35,7 +40,8 @@ class LearnedCost:
     Kept are logarithms: of the time at each point of the curve, of a key's, and of how many times as long everything
     takes just now. A pass moves them towards what it took, in the proportion in which they make up what was expected
     of it (robust regression, a normalised step of Huber's loss for each pass; one that took longer weighs less). So
-    interrupted passes hardly move anything, and figures that no pass is about stay as they are.
+    interrupted passes hardly move anything, and figures that no pass is about stay as they are. A figure moves most
+    in the first passes about it.
 
     Attributes:
         cost: the current one, another object whenever it has changed by some per cent.
@@ -49,6 +55,7 @@ class LearnedCost:
         # At each of the rows, and last that of a key.
         self._measured = [math.log(seconds) for seconds in (*map(measured.seconds, self._rows), key)]
         self._figures = list(self._measured)
+        self._seen = [0.0] * len(self._figures)  # the passes about each, by its part in them
         self._level = 0.0
         self._scored_part = scored_part
         self._publish()
@@ -72,8 +79,10 @@ class LearnedCost:
         self._level += _LEVEL_RATE * step
         step *= _RATE * expected / sum(part * part for _, part in parts)
         for index, part in parts:
+            early = 1 + (_EARLY - 1) * max(1 - self._seen[index] / _EARLY_PASSES, 0.0) if index else 1.0
+            self._seen[index] += part / expected
             least, most = self._measured[index] - _FARTHEST, self._measured[index] + _FARTHEST
-            self._figures[index] = min(max(self._figures[index] + step * part, least), most)
+            self._figures[index] = min(max(self._figures[index] + early * step * part, least), most)
         if any(abs(self._figures[index] - self._published[index]) > _NOTICED for index, _ in parts):
             self._publish()
 

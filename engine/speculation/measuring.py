@@ -1,4 +1,4 @@
-"""Measure what a pass costs, before the first request: in half a second, or up to two where others are at work."""
+"""Measure what a pass costs, before the first request: in two seconds, or each size once where that takes longer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROWS: Final = (1, 8, 32, 64)
 _CONTEXT: Final = 2048
 """Keys before the rows of the pass that shows what attention costs; fewer where there is no room."""
 _SECONDS: Final = 2.0
-"""After so long nothing more is begun, but every size is timed once."""
+"""Every size is timed once; no pass is repeated that would, by the fastest one like it, end later than this."""
 _LEAST: Final = 3
 _AGREEMENT: Final = 1.1
 """A size is timed so often, and until its second fastest pass took at most so many times as long as its fastest."""
@@ -32,26 +32,28 @@ def measure_cost(backend: Backend, most_tokens: int, clock: Callable[[], float] 
     sizes = [rows for rows in _ROWS if rows <= most_tokens]
     if len(sizes) < 2:
         sizes = [1, 2]
-    deep_rows = sizes[-1]
+    deep_rows = sizes[1]  # few: attention is most of such a pass, and it is no longer than one of many rows
     context = max(min(_CONTEXT, most_tokens - deep_rows), 0)
     times: dict[tuple[int, int], list[float]] = {(rows, 0): [] for rows in sizes}
     times[deep_rows, context] = []
     began = clock()
     while due := [place for place, taken in times.items() if not _agree(taken)]:
+        passes = 0
         for rows, position in due:  # all in turn: what disturbs one for a while disturbs the others, too
             taken = times[rows, position]
-            if taken and clock() - began > _SECONDS:
-                continue
             start = clock()
+            if taken and start - began + min(taken) > _SECONDS:
+                continue
             _pass(backend, rows, position)
             taken.append(clock() - start)
-        if clock() - began > _SECONDS:
+            passes += 1
+        if not passes:
             break
     curve, seconds = [], 1e-9
     for rows in sizes:
         seconds = max(seconds, min(times[rows, 0]))
         curve.append((rows, seconds))
-    deeper = min(times[deep_rows, context]) - seconds
+    deeper = min(times[deep_rows, context]) - min(times[deep_rows, 0])
     return PassCost(tuple(curve), max(deeper, 0.0) / (deep_rows * context) if context else 0.0)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
-from itertools import pairwise
+from itertools import islice, pairwise, repeat
 
 from .cost import PassCost
 from .drafter import Draft
@@ -40,7 +39,7 @@ def share_rows(drafts: Sequence[Draft], contexts: Sequence[int], rows: int, most
     heapify(offers)
     a_pass = cost.seconds(len(drafts), sum(contexts))
     gain, most_gained = 0.0, 0.0
-    for a_row in _rows_seconds(cost, 1 << (rows + most).bit_length())[rows : rows + most]:
+    for a_row in islice(_further_rows(cost, rows), most):
         _, index, saved, wasted = offers[0]
         gain += saved * a_pass - len(drafts) * wasted * (a_row + cost.per_key * contexts[index])
         lengths[index] += 1
@@ -56,8 +55,11 @@ def share_rows(drafts: Sequence[Draft], contexts: Sequence[int], rows: int, most
     return best
 
 
-@lru_cache(maxsize=32)
-def _rows_seconds(cost: PassCost, most: int) -> list[float]:
-    """What the second row and each further one, up to ``most``, adds to a pass; the first entry is of no use."""
-    seconds = [cost.seconds(rows) for rows in range(1, most + 1)]
-    return [0.0, *(longer - shorter for shorter, longer in pairwise(seconds))]
+def _further_rows(cost: PassCost, rows: int) -> Iterator[float]:
+    """What each row after so many adds to a pass, keys aside; without end, as the last piece of the curve."""
+    a_row = 0.0
+    for (first, shorter), (last, longer) in pairwise(cost.curve):
+        a_row = (longer - shorter) / (last - first)
+        yield from repeat(a_row, max(last - rows, 0))
+        rows = max(rows, last)
+    yield from repeat(a_row)

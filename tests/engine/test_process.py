@@ -130,7 +130,7 @@ def test_the_life_of_an_engine_process(start, fake):
     said = gateway.process.stderr.read().decode().splitlines()
     assert [re.sub(r"[\d.]+ s\b", "N s", line) for line in said] == [
         "engine: INFO weights packed, N s in all; now it is measured what passes cost",
-        "engine: INFO measured in N s",
+        "engine: INFO warmed up and measured in N s",
     ]
 
 

@@ -6,6 +6,7 @@ import statistics
 from random import Random
 
 import pytest
+from warmline.engine.core import Engine
 from warmline.engine.speculation import measuring
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.measuring import measure_cost
@@ -70,7 +71,7 @@ def test_a_busy_machine_is_measured_for_longer(monkeypatch):
     for _ in range(40):
         clock = FakeClock(monkeypatch, noisy)
         cost = measure_cost(None, 8192, clock)
-        assert clock.now < 2.2
+        assert clock.now < 2.1
         ratios.append(cost.seconds(64) / cost.seconds(1))
     third, *_, seventh = statistics.quantiles(ratios, n=10)[2:7]
     assert third == pytest.approx(10.4 / 4.1, rel=0.05) and seventh == pytest.approx(10.4 / 4.1, rel=0.05)
@@ -91,11 +92,31 @@ def test_it_finds_the_cost_that_is_there(monkeypatch):
 
 
 def test_a_slow_model_does_not_keep_one_waiting(monkeypatch):
-    """Each size is timed once, and no more."""
-    clock = FakeClock(monkeypatch, lambda rows, keys: 1 + rows / 100)
+    """Where all sizes take longer than there is, each is timed once; what is deep has few rows."""
+    clock = FakeClock(monkeypatch, lambda rows, position: 0.4 + rows / 100 + rows * position * 4e-5)
     cost = measure_cost(None, 8192, clock)
     assert len(clock.passes) == len({*clock.passes}) == 5
-    assert cost.seconds(64) == pytest.approx(1.64)
+    assert clock.now < 4
+    assert cost.seconds(64) == pytest.approx(1.04)
+    assert cost.per_key == pytest.approx(4e-5)
+
+
+def test_a_small_machine_has_time_for_three_passes_of_each_size(monkeypatch):
+    """Where 64 rows take a quarter of a second, undisturbed, all are over within two seconds."""
+    curve = PassCost(((1, 0.045), (8, 0.065), (32, 0.14), (64, 0.24)), 6e-6)
+    clock = FakeClock(monkeypatch, lambda rows, position: curve.seconds(rows, rows * position))
+    cost = measure_cost(None, 8192, clock)
+    assert sorted(clock.passes) == sorted(3 * [*{*clock.passes}]) and len(clock.passes) == 15
+    assert clock.now < 2
+    assert cost.per_key == pytest.approx(6e-6)
+
+
+def test_no_pass_is_repeated_that_would_end_too_late(monkeypatch):
+    """Twice as slow, the passes that still fit are repeated, and none goes beyond."""
+    clock = FakeClock(monkeypatch, lambda rows, position: 0.1 + rows / 150 + rows * position * 1.2e-5)
+    measure_cost(None, 8192, clock)
+    assert len({*clock.passes}) == 5 < len(clock.passes)
+    assert clock.now <= 2
 
 
 def test_a_disturbed_measurement_still_ascends(monkeypatch):
@@ -113,3 +134,10 @@ def test_it_stays_within_the_cache(fake, blocks):
     cost = measure_cost(backend, blocks * 16)
     assert max(backend.passes) <= 64
     assert 0 < cost.seconds(1) <= cost.seconds(8)
+
+
+def test_nothing_before_the_first_request_has_more_rows(fake):
+    """A prompt's many rows take seconds on a slow machine."""
+    backend = fake.FakeBackend(200)
+    Engine(backend, fake.FakeTokenizer()).warm_up()
+    assert max(backend.passes) == 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from random import Random
 
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.engine.batch import Batch, SequenceSlice
 from warmline.engine.speculation.cost import PassCost
+from warmline.engine.speculation.drafter import Draft
 from warmline.engine.speculation.learning import LearnedCost
+from warmline.engine.speculation.sharing import share_rows
 
 TRUE = PassCost(((1, 0.015), (8, 0.017), (32, 0.023), (64, 0.036)), per_key=2.7e-7)
 SIZES = (1, 1, 1, 2, 4, 8, 16, 32, 40, 64)
+SMALL = PassCost(((1, 0.106), (8, 0.2), (32, 0.26), (64, 0.45)), per_key=1.1e-5)
 POINTS = (8, 32, 64)
 
 
@@ -52,11 +56,11 @@ def test_a_right_measurement_stays():
 
 
 def test_a_size_that_was_measured_three_times_too_high_is_found():
-    """A pass in ten has 32 rows: within two hundred passes most of the error is gone, and then the rest."""
+    """A pass in ten has 32 rows: within a hundred passes most of the error is gone, and then the rest."""
     learned = LearnedCost(with_point(32, 3))
     assert ratios(learned.cost)[1] == pytest.approx(3)
-    run(learned, 200)
-    assert ratios(learned.cost)[1] < 1.4
+    run(learned, 100)
+    assert ratios(learned.cost)[1] < 1.2
     run(learned, 2000, seed=2)
     assert ratios(learned.cost) == pytest.approx([1, 1, 1, 1], rel=0.12)
 
@@ -76,6 +80,50 @@ def test_keys_that_were_measured_to_cost_nothing_come_to_cost_something():
     assert ratios(learned.cost)[-1] > 0.7
 
 
+def drafted(measured, passes, seed):
+    """The rows that passes verify, by what was learnt from those before them, and those that truly pay; by turns.
+
+    Requests of some hundred tokens of context draft 40 tokens in each pass; with which chance a token stands
+    varies from pass to pass. Three passes in ten are disturbed. Last, the cost by then.
+    """
+    random, learned, result = Random(seed), LearnedCost(measured), []
+
+    def see(rows, context):
+        keys = rows * context + rows * (rows + 1) // 2
+        slower = random.uniform(1, 1.05) if random.random() < 0.7 else random.uniform(1, 3)
+        learned.observe(rows, keys, SMALL.seconds(rows, keys) * slower, rows)
+
+    for number in range(passes):
+        if number % 16 == 0:
+            context = random.randint(200, 700)
+            see(min(context, 512), 0)
+        chance = random.choice((0.5, 0.8, 0.95))
+        draft = Draft([7] * 40, "test", 0, [(chance**place, chance**place) for place in range(1, 41)])
+        rows, right = (share_rows([draft], [context], 1, 128, cost)[0] for cost in (learned.cost, SMALL))
+        see(1 + rows, context)
+        context += 5
+        result.append((rows, right))
+    return result, learned.cost
+
+
+def share_of_right(measured, first, last):
+    """How many times as many rows as pay the passes between these drafted: the median of some runs."""
+    runs = [drafted(measured, last, seed)[0][first:] for seed in range(15)]
+    return statistics.median(sum(rows for rows, _ in run) / sum(right for _, right in run) for run in runs)
+
+
+def test_a_start_on_a_busy_machine_is_left_behind_though_it_decides_what_runs():
+    """Drafts are too short where a few rows were measured too dear; after a hundred passes they are nearly right."""
+    twice = PassCost((SMALL.curve[0], *((rows, 2 * seconds) for rows, seconds in SMALL.curve[1:])), SMALL.per_key)
+    thrice = PassCost(((1, 0.0645), (8, 0.3715), (32, 0.3715), (64, 0.4017)), 3.26e-5)  # so it was once measured
+    assert share_of_right(thrice, 0, 20) < 0.8
+    assert share_of_right(thrice, 80, 100) > 0.85
+    for start, after, most in ((twice, 200, 1.4), (thrice, 100, 1.7), (thrice, 200, 1.25)):
+        assert share_of_right(start, 100, 200) == pytest.approx(1, abs=0.07)
+        assert statistics.median(ratios(drafted(start, after, seed)[1], SMALL)[0] for seed in range(15)) < most
+    assert share_of_right(SMALL, 100, 200) == pytest.approx(1, abs=0.08)
+
+
 def test_passes_that_were_interrupted_move_nothing():
     """One of ten that takes ten times as long, or a thousand times, leaves every proportion as it was."""
     for times in (10, 1000):
@@ -85,11 +133,13 @@ def test_passes_that_were_interrupted_move_nothing():
 
 
 def test_a_single_pass_moves_little():
-    """Not even one of a second in place of fifteen milliseconds, and none of no time."""
-    learned = LearnedCost(TRUE)
-    for seconds in (1.0, 3600.0, 0.0, -1.0):
-        learned.observe(1, 0, seconds, 1)
-    assert ratios(learned.cost) == pytest.approx([1, 1, 1, 1], rel=0.04)
+    """Not even one of a second in place of fifteen milliseconds, and none of no time; the first ones some more."""
+    for before, most in ((0, 0.09), (1000, 0.02)):
+        for seconds in (1.0, 3600.0, 0.0, -1.0):
+            learned = LearnedCost(TRUE)
+            run(learned, before)
+            learned.observe(1, 0, seconds, 1)
+            assert ratios(learned.cost) == pytest.approx([1, 1, 1, 1], rel=most)
 
 
 def test_other_work_on_the_machine_is_not_taken_for_another_curve():

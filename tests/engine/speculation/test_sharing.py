@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, count
+from itertools import accumulate, count, islice
 from operator import mul
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.drafter import NO_DRAFT, Draft
-from warmline.engine.speculation.sharing import share_rows
+from warmline.engine.speculation.sharing import _further_rows, share_rows
 
 FREE = PassCost(((1, 1.0), (2, 1.0)))
 DEAR = PassCost(((1, 1.0), (2, 2.0)))
@@ -120,3 +121,11 @@ def test_no_more_of_an_outlook_is_asked_for_than_is_looked_at():
     asked.clear()
     assert share(Draft([7] * 3, "test", 0, outlook(0)), cost=FREE) == [3]
     assert len(asked) <= 4
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 40, 200])
+def test_each_row_costs_what_the_curve_rises_by(rows):
+    """Before, between, at and beyond its points."""
+    cost = PassCost(((2, 1.0), (3, 1.5), (8, 1.6), (41, 4.0)), per_key=0.1)
+    rises = [cost.seconds(size + 1) - cost.seconds(size) for size in range(rows, rows + 50)]
+    assert list(islice(_further_rows(cost, rows), 50)) == pytest.approx(rises)
