@@ -62,7 +62,8 @@ describe('an edit by the keyboard', () => {
 
   it('is stopped by Esc, and keeps what it has', async () => {
     const { workbench, wire } = stage;
-    wire.direct({ edits: { 'ten times': AFTER + 'e = 50\n'.repeat(100) }, pace: 30 });
+    // So slow that it still runs when the key arrives: repeated lines are drafted, and come in a few frames.
+    wire.direct({ edits: { 'ten times': AFTER + 'e = 50\n'.repeat(100) }, pace: 1000 });
     await ask('stop.py', 'ten times');
     await workbench.untilText('it has begun', (text) => text.includes('b = 20'));
     await workbench.press('Escape');

@@ -12,6 +12,7 @@ import { freePort } from './processes.js';
 const [OPEN, CHANGE, CLOSE, COMPLETE, EDIT] = [2, 3, 4, 6, 7] as const;
 const SAMPLING_BEFORE_REPLAY = 1;
 const DONE = 5;
+const PONG = 8;
 const REPLAY: ReadonlyMap<number, number> = new Map([
   [COMPLETE, 6],
   [EDIT, 8],
@@ -23,9 +24,9 @@ export interface Script {
   completions?: string[];
   /** The new text of an edit's range, by its instruction. */
   edits?: Record<string, string>;
-  /** Milliseconds between two frames of the server. */
+  /** Milliseconds between two frames of the server, pongs apart: the connection itself is well. */
   pace?: number;
-  /** Nothing of the server gets through, and nothing gets lost. */
+  /** Nothing of the server but its pongs gets through, and nothing gets lost. */
   hold?: boolean;
   /** Nothing gets through in either direction, and the sockets stay open: what a machine that slept looks like. */
   mute?: boolean;
@@ -215,8 +216,10 @@ class Pair {
     });
     above.on('message', (data: Buffer, binary) => {
       if (proxy.script.mute === true) return;
-      proxy.answered(decoded(data, binary));
-      this.waiting.push({ data, binary });
+      const message = decoded(data, binary);
+      proxy.answered(message);
+      if (message[0] === PONG) below.send(data, { binary });
+      else this.waiting.push({ data, binary });
       this.flush();
     });
     below.on('close', (code, reason) => passOn(above, code, reason));
