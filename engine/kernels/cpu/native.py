@@ -1,4 +1,4 @@
-"""The fused kernels in C++, called through ctypes."""
+"""The fused kernels and the product in C++, called through ctypes."""
 
 from __future__ import annotations
 
