@@ -7,7 +7,6 @@ rarely what was meant; a completion that was cut off is done (0), since most are
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import logging
 import os
@@ -329,13 +328,13 @@ def _run(request: Coroutine[Any, Any, None], file: Path) -> None:
     """Carry out a request. Ctrl-C cancels it; a file is written after its last wait only, or not at all."""
     from warmline.client import WarmlineError
 
-    from .interrupts import work_begins
+    from .interrupts import run_interruptibly, work_begins
     from .request_commands import EditCut
     from .source_file import FileError
 
     try:
         work_begins()
-        asyncio.run(request)
+        run_interruptibly(request)
     except (WarmlineError, FileError, EditCut, ValueError) as error:
         raise CommandFailed(str(error)) from None
     except KeyboardInterrupt:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
-from typing import NoReturn
+from collections.abc import Coroutine, Iterator
+from typing import Any, NoReturn
 
 
 class Stopped(SystemExit):
@@ -27,6 +28,43 @@ def work_begins() -> None:
     """Let Ctrl-C be a KeyboardInterrupt from here on, as asyncio expects it, unless somebody else listens to it."""
     if isinstance(signal.getsignal(signal.SIGINT), _Stop):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run_interruptibly(work: Coroutine[Any, Any, None]) -> None:
+    """Run work on a new event loop, with Ctrl-C heard between two callbacks of it.
+
+    asyncio's own handler cancels in the midst of whatever is running, also of its callbacks, and one whose future is
+    cancelled under it logs an InvalidStateError.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C cancelled it.
+        Exception: whatever the work raises.
+    """
+    pressed = False
+
+    async def heard() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def interrupt() -> None:
+            nonlocal pressed
+            pressed = True
+            task.cancel()
+
+        with contextlib.suppress(NotImplementedError):  # on Windows: asyncio's own has to do
+            loop.add_signal_handler(signal.SIGINT, interrupt)
+        try:
+            await work
+        finally:
+            with contextlib.suppress(NotImplementedError):
+                loop.remove_signal_handler(signal.SIGINT)
+
+    try:
+        asyncio.run(heard())
+    except asyncio.CancelledError:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
 
 
 class _Stop:
