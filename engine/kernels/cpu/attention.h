@@ -11,12 +11,12 @@ namespace warmline {
 constexpr int BLOCK = 16;             // keys in a block
 constexpr int PARTITION = 256;        // keys that are attended to in one piece
 constexpr int TILE = 6;               // queries that share a pass over the keys
-constexpr int PARTIAL_HEADER = LANES;  // floats before the sums of a partial result: its maximum and its weight
+constexpr int PARTIAL_HEADER = 16;  // floats before the sums of a partial result: its maximum and its weight
 constexpr int MAX_HEAD_DIM = 256;
 
 // One layer's share of the cache is [block][kv_head][key part, value part], each part head_dim * BLOCK numbers:
-//   keys   [head_dim / 2][BLOCK][2]: a register holds two dimensions of sixteen keys;
-//   values [BLOCK / 2][head_dim][2]: a register holds sixteen dimensions of two values.
+//   keys   [head_dim / 2][BLOCK][2]: a register holds two dimensions of LANES keys;
+//   values [BLOCK / 2][head_dim][2]: a register holds LANES dimensions of two values.
 struct Shape {
     int heads;
     int kv_heads;

@@ -1,4 +1,4 @@
-// bfloat16 numbers, alone and in pairs: two neighbours in a 32-bit lane are multiplied and added in one step.
+// bfloat16 numbers, alone and in pairs of neighbours in a 32-bit lane, and products of these.
 #pragma once
 
 #include "vec.h"
@@ -21,33 +21,54 @@ static inline void store_bf16(Bf16* to, Floats lanes) {
 #else
     const Words bits = (Words)lanes;
     const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    typedef uint16_t Halves __attribute__((vector_size(32)));
     const Halves halves = __builtin_convertvector(rounded, Halves);
     std::memcpy(to, &halves, sizeof halves);
 #endif
 }
 
-// Sixteen pairs from memory.
+// A register of pairs from memory.
 static inline Words load_pairs(const Bf16* from) {
     Words pairs;
     std::memcpy(&pairs, from, sizeof pairs);
     return pairs;
 }
 
-// One pair in all lanes.
-static inline Words splat_pair(const Bf16* from) {
-    uint32_t pair;
-    std::memcpy(&pair, from, sizeof pair);
-    return Words{} + pair;
-}
-
-// total + a.first * b.first + a.second * b.second in each lane, in float32.
-static inline Floats dot_pairs(Floats total, Words a, Words b) {
+// What multiplies whole registers of pairs is kept as the machine likes it: where two products are added in one step,
+// in pairs too; elsewhere as floats, which are brought into all lanes while they are loaded.
 #if defined(__AVX512BF16__)
-    return (Floats)_mm512_dpbf16_ps((__m512)total, (__m512bh)a, (__m512bh)b);
+typedef Bf16 Factor;
+static inline void store_factors(Factor* to, Floats lanes) { store_bf16(to, lanes); }
+static inline Factor to_factor(Bf16 number) { return number; }
 #else
-    total = fma((Floats)(a << 16), (Floats)(b << 16), total);
-    return fma((Floats)(a & 0xffff0000u), (Floats)(b & 0xffff0000u), total);
+typedef float Factor;
+static inline void store_factors(Factor* to, Floats lanes) { store(to, lanes); }
+static inline Factor to_factor(Bf16 number) {
+    const uint32_t bits = static_cast<uint32_t>(number) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+#endif
+
+// total[i][p] += factors[i][at] * first of pairs[p] + factors[i][at + 1] * second of pairs[p], in each lane, in float32.
+template <int COUNT, int PARTS>
+static inline void add_products(Floats (&total)[COUNT][PARTS], const Factor* const* factors, int at, const Words (&pairs)[PARTS]) {
+#if defined(__AVX512BF16__)
+    for (int i = 0; i < COUNT; ++i) {
+        uint32_t both;
+        std::memcpy(&both, factors[i] + at, sizeof both);
+        const Words pair = Words{} + both;
+        for (int p = 0; p < PARTS; ++p)
+            total[i][p] = (Floats)_mm512_dpbf16_ps((__m512)total[i][p], (__m512bh)pair, (__m512bh)pairs[p]);
+    }
+#else
+    Floats numbers[PARTS];
+    for (int p = 0; p < PARTS; ++p) numbers[p] = (Floats)(pairs[p] << 16);
+    for (int i = 0; i < COUNT; ++i)
+        for (int p = 0; p < PARTS; ++p) total[i][p] = fma(splat(factors[i][at]), numbers[p], total[i][p]);
+    for (int p = 0; p < PARTS; ++p) numbers[p] = (Floats)(pairs[p] & 0xffff0000u);
+    for (int i = 0; i < COUNT; ++i)
+        for (int p = 0; p < PARTS; ++p) total[i][p] = fma(splat(factors[i][at + 1]), numbers[p], total[i][p]);
 #endif
 }
 

@@ -1,4 +1,5 @@
-// Sixteen float lanes: one AVX-512 register, or whatever the compiler makes of it on a lesser machine.
+// A register of float lanes: sixteen with AVX-512, eight otherwise. A type wider than the registers would be kept in
+// memory by the compiler, each operation on it a load and a store of its parts.
 //
 // Written with the vector extensions of GCC and Clang. The build forbids contraction (a * b + c stays two operations
 // unless fma() is called), so every lane computes what is written here, however a loop is unrolled around it.
@@ -6,18 +7,23 @@
 
 #include <cstdint>
 #include <cstring>
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
 namespace warmline {
 
+#if defined(__AVX512F__)
 constexpr int LANES = 16;
+#else
+constexpr int LANES = 8;
+#endif
 
-typedef float Floats __attribute__((vector_size(64)));
-typedef int32_t Ints __attribute__((vector_size(64)));
-typedef uint32_t Words __attribute__((vector_size(64)));
-typedef uint8_t Bytes __attribute__((vector_size(16)));
+typedef float Floats __attribute__((vector_size(4 * LANES)));
+typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
+typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 
 static inline Floats splat(float value) { return Floats{} + value; }
 
@@ -32,6 +38,8 @@ static inline void store(float* to, Floats lanes) { std::memcpy(to, &lanes, size
 static inline Floats fma(Floats a, Floats b, Floats c) {
 #if defined(__AVX512F__)
     return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__) && defined(__FMA__)
+    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
     return a * b + c;
 #endif
@@ -49,7 +57,7 @@ static inline Ints round_to_int(Floats a) {
     return (Ints)(a + magic) - (Ints)magic;
 }
 
-// One order of summation, whatever the machine: halves onto halves.
+// One order of summation: halves onto halves.
 static inline float sum(Floats lanes) {
     float part[LANES];
     store(part, lanes);
