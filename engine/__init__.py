@@ -28,6 +28,7 @@ from .local import LocalEngine
 from .machine import Machine, find_compiler, this_machine
 from .messages import (
     FREE_SECONDS,
+    GAP_SECONDS,
     CancelRequest,
     DraftCount,
     EngineStats,
@@ -53,6 +54,7 @@ __all__ = [
     "CATALOG",
     "DEFAULT_MODEL",
     "FREE_SECONDS",
+    "GAP_SECONDS",
     "PLAYER_COMMAND",
     "PLAYER_PARTS",
     "CancelRequest",

@@ -210,6 +210,8 @@ class Engine:
             warm_dropped=counters.warm_dropped,
             freed=tuple(counters.freed),
             free_seconds=counters.free_seconds,
+            gaps=tuple(counters.gaps),
+            gap_seconds=counters.gap_seconds,
         )
 
     def check_integrity(self) -> None:
@@ -380,7 +382,12 @@ class Engine:
         self._counters.draft_tokens += len(draft.tokens)
         self._counters.accepted_tokens += accepted
         sequence.unsent += emitted
-        sequence.first_token_ns = sequence.first_token_ns or time.monotonic_ns()
+        now = time.monotonic_ns()
+        if sequence.first_token_ns:
+            self._counters.count_gap((now - sequence.last_token_ns) / 1e9)
+        else:
+            sequence.first_token_ns = now
+        sequence.last_token_ns = now
         if reason is not None:
             self._say(sequence, text, self._end(sequence, reason))
         elif text:

@@ -13,6 +13,8 @@ import msgspec
 
 FinishReason = Literal["stop", "length", "cancel", "error"]
 
+GAP_SECONDS: Final = (200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Bounds of the buckets that `EngineStats.gaps` counts in."""
 FREE_SECONDS: Final = (100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0)
 """The bounds by which `EngineStats.freed` counts."""
 
@@ -188,6 +190,10 @@ class EngineStats(_Array, frozen=True):
     """Cancelled requests by the smallest of `FREE_SECONDS` that the time from the cancel's sending to their blocks
     being free does not exceed; the last are beyond all."""
     free_seconds: float = 0.0  # all those times together
+    gaps: tuple[int, ...] = (0,) * (len(GAP_SECONDS) + 1)
+    """Inter-token latency: the times between two passes that brought a sequence tokens, by the smallest of
+    `GAP_SECONDS` that they don't exceed. Tokens of one pass come together and have none between them."""
+    gap_seconds: float = 0.0  # all those times together
 
 
 class StepOutput(_Array, tag=1, frozen=True):

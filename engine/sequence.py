@@ -74,6 +74,7 @@ class Sequence:
     started_ns: int = 0
     prefilled_ns: int = 0
     first_token_ns: int = 0
+    last_token_ns: int = 0
 
     @classmethod
     def create(

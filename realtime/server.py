@@ -33,6 +33,8 @@ from .sockets.gateway_socket import GatewaySocket
 from .sockets.handshake import Gatekeeper
 from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
+from .telemetry.request_end import Observer
+from .telemetry.spans import RequestSpans
 
 if TYPE_CHECKING:
     from .http import HttpDoor
@@ -123,6 +125,7 @@ class GatewayServer:
             metrics=metrics,
             limits=config.limits,
             allow_replay=config.allow_replay,
+            observers=_observers(engine.model.name),
         )
         self._gatekeeper = Gatekeeper(
             auth=self._auth,
@@ -358,6 +361,14 @@ def _check_free(host: str, port: int, option: str) -> None:
                 probe.bind(address)
     except OSError as error:
         raise ServerError(_explain(error, host, port, option)) from None
+
+
+def _observers(model: str) -> tuple[Observer, ...]:
+    """Who is told of each request's end beside metrics and the log: OpenTelemetry, where its API is installed."""
+    try:
+        return (RequestSpans(model),)
+    except ImportError:
+        return ()
 
 
 def _check_access(config: ServerConfig) -> Authenticator:

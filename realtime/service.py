@@ -12,6 +12,7 @@ from .prompting.chat_prompts import ChatPrompts
 from .prompting.planning import planning_threads
 from .prompting.prompts import PromptBuilder
 from .telemetry.metrics import Metrics
+from .telemetry.request_end import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Service:
 
     Attributes:
         chat: prompts of conversations; ``prompts`` are those of everything else.
+        observers: told of each request's end, beside metrics and the log.
         threads: where long prompts are tokenised.
         warm_threads: where those are that nobody waits for.
     """
@@ -30,5 +32,6 @@ class Service:
     metrics: Metrics
     limits: Limits
     allow_replay: bool = False
+    observers: tuple[Observer, ...] = ()
     threads: Executor = field(default_factory=planning_threads)
     warm_threads: Executor = field(default_factory=planning_threads)

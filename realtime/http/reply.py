@@ -10,7 +10,7 @@ from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLog
 
 from ..requests.receipts import receipt_of
 from ..service import Service
-from ..telemetry.request_end import observe_end
+from ..telemetry.request_end import RequestEnd, observe_end
 from ..telemetry.tracing import Trace, clock
 from .problems import Problem
 
@@ -64,6 +64,7 @@ class Reply:
         self._kind = kind
         self._engine = service.engine
         self._metrics = service.metrics
+        self._observers = service.observers
         self._most = service.limits.pause_unsent_bytes
         self._on_end = on_end
         self._closed = False
@@ -146,7 +147,10 @@ class Reply:
         finished = self._finished
         if finished is not None and self._closed:
             receipt, timing = receipt_of((finished,), self._request.sampling.seed), self.trace.timing(finished)
-            observe_end(self._metrics, self._kind, self.names, finished.reason, receipt, timing)
+            end = RequestEnd(
+                self._kind, self.names, finished.reason, receipt, timing, error=finished.error_code or None
+            )
+            observe_end(self._metrics, self._observers, end)
 
     def _wake(self) -> None:
         if self._reader is not None and not self._reader.done():

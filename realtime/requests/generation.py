@@ -29,7 +29,7 @@ from ..protocol import (
     TextEdit,
     Timing,
 )
-from ..telemetry.request_end import observe_end
+from ..telemetry.request_end import RequestEnd, observe_end
 from ..telemetry.trace_context import trace_names, valid_traceparent
 from ..telemetry.tracing import Trace, clock
 from .outputs import Output
@@ -322,8 +322,9 @@ class Generation:
             self._send(self._failure or Done(self.request, outcome, receipt, timing, self._operations))
         finally:
             around.on_end(self)
-        metrics, names = around.service.metrics, self.names()
-        observe_end(metrics, self.kind, names, outcome, receipt, timing, continues=self._continues)
+        error = None if self._failure is None else self._failure.code
+        end = RequestEnd(self.kind, self.names(), outcome, receipt, timing, self._continues, error)
+        observe_end(around.service.metrics, around.service.observers, end)
 
     def _over(self, outcome: Reason) -> bool:
         """Tell what it is a part of. A fault there keeps no client waiting: returns whether all went well."""

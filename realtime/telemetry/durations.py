@@ -28,27 +28,27 @@ class Durations:
 
 
 class DurationsByLabel(Collector):
-    """A family of histograms for Prometheus, one for each value of a label."""
+    """A family of histograms for Prometheus, one for each combination of its labels' values."""
 
-    def __init__(self, name: str, help_text: str, label: str, bounds: Sequence[float]) -> None:
+    def __init__(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
         self._name = name
         self._help = help_text
-        self._label = label
+        self._labels = labels
         self._bounds = bounds
-        self._by_value: dict[str, Durations] = {}
+        self._by_values: dict[tuple[str, ...], Durations] = {}
 
-    def of(self, value: str) -> Durations:
-        """The histogram of a value of the label."""
-        found = self._by_value.get(value)
+    def of(self, *values: str) -> Durations:
+        """The histogram of the labels' values, in their order."""
+        found = self._by_values.get(values)
         if found is None:
-            found = self._by_value[value] = Durations(self._bounds)
+            found = self._by_values[values] = Durations(self._bounds)
         return found
 
     def collect(self) -> Iterator[Metric]:
         """See `Collector`."""
-        family = HistogramMetricFamily(self._name, self._help, labels=[self._label])
+        family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
         names = [*map(floatToGoString, self._bounds), "+Inf"]
-        for value, durations in self._by_value.items():
+        for values, durations in self._by_values.items():
             buckets = zip(names, accumulate(durations.counts), strict=True)
-            family.add_metric([value], [*buckets], durations.sum)
+            family.add_metric(values, [*buckets], durations.sum)
         yield family

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
-from warmline.engine import FREE_SECONDS, EngineStats
+from warmline.engine import FREE_SECONDS, GAP_SECONDS, EngineStats
 
 from ..protocol import Receipt, Timing
 from .counts import Count, Counts
@@ -23,6 +23,9 @@ _SECONDS: Final = (
     50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,
 )  # fmt: skip
 """Buckets of all durations. The usual first bucket of 10 ms would hide everything that happens here."""
+_OPERATIONS: Final = {"complete": "text_completion", "http_completion": "text_completion", "http_chat": "chat"}
+_REQUEST: Final = ("gen_ai_operation_name", "kind")
+"""Labels of what times a request: OpenTelemetry's, and our own, which tells the doors apart."""
 _LAG_SECONDS: Final = (100e-6, 250e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.5, 1.0)
 
 
@@ -66,15 +69,19 @@ class Metrics:
             "warmline_draft_tokens", "Draft tokens by source and outcome.", "source", "outcome"
         )
         self._first = self._histogram(
-            "warmline_time_to_first_token_seconds", "From the request's arrival to its first text written.", "kind"
+            "gen_ai_server_time_to_first_token_seconds",
+            "From the request's arrival to its first text written.",
+            *_REQUEST,
         )
         self._per_token = self._histogram(
-            "warmline_time_per_output_token_seconds",
+            "gen_ai_server_time_per_output_token_seconds",
             "The engine's time after the first token over the tokens after it.",
-            "kind",
+            *_REQUEST,
         )
         self._whole = self._histogram(
-            "warmline_request_duration_seconds", "From the request's arrival to its last text written.", "kind"
+            "gen_ai_server_request_duration_seconds",
+            "From the request's arrival to its last text written.",
+            *_REQUEST,
         )
         self._hop = self._histogram("warmline_hop_seconds", "Time spent in each hop of a request.", "hop")
         self._hops = [(hop, self._hop.of(hop.replace("_", ".", 1))) for hop in HOPS]
@@ -109,15 +116,16 @@ class Metrics:
             self._drafts.of(draft.source, "accepted").inc(draft.accepted)
         if outcome == "error":
             return
-        self._whole.of(kind).observe((timing.sent - timing.received) / 1e6)
+        labels = operation_name(kind), kind
+        self._whole.of(*labels).observe((timing.sent - timing.received) / 1e6)
         for name, hop in self._hops:
             hop.observe(getattr(timing, name) / 1e6)
         if continues:
             return
         if receipt.output_tokens > 1:
-            self._per_token.of(kind).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
+            self._per_token.of(*labels).observe(timing.engine_step / 1e6 / (receipt.output_tokens - 1))
         if timing.first_sent:
-            self._first.of(kind).observe((timing.first_sent - timing.received) / 1e6)
+            self._first.of(*labels).observe((timing.first_sent - timing.received) / 1e6)
 
     def change_taken(self, applied: bool) -> None:
         """Count a document change: a person's, or one that applies a request's operations."""
@@ -145,8 +153,8 @@ class Metrics:
         self.registry.register(family)
         return family
 
-    def _histogram(self, name: str, help_text: str, label: str) -> DurationsByLabel:
-        family = DurationsByLabel(name, help_text, label, _SECONDS)
+    def _histogram(self, name: str, help_text: str, *labels: str) -> DurationsByLabel:
+        family = DurationsByLabel(name, help_text, labels, _SECONDS)
         self.registry.register(family)
         return family
 
@@ -181,13 +189,33 @@ class _EngineCollector(Collector):
         yield CounterMetricFamily(
             "warmline_engine_warm_dropped", "Prompts not computed ahead for want of room or time.", stats.warm_dropped
         )
-        yield HistogramMetricFamily(
+        yield _counted(
             "warmline_engine_cancel_free_seconds",
             "From the gateway's sending a cancel to the blocks of its sequence being free.",
-            buckets=list(zip([*map(floatToGoString, FREE_SECONDS), "+Inf"], accumulate(stats.freed), strict=True)),
-            sum_value=stats.free_seconds,
+            FREE_SECONDS,
+            stats.freed,
+            stats.free_seconds,
+        )
+        yield _counted(
+            "warmline_engine_inter_token_seconds",
+            "Between two passes that brought a sequence tokens; those of one pass come together.",
+            GAP_SECONDS,
+            stats.gaps,
+            stats.gap_seconds,
         )
         tokens = CounterMetricFamily("warmline_engine_tokens", "Tokens the engine saw.", labels=["kind"])
         for kind in ("prompt", "cached", "output", "draft", "accepted", "warm_computed", "warm_used"):
             tokens.add_metric([kind], getattr(stats, f"{kind}_tokens"))
         yield tokens
+
+
+def operation_name(kind: str) -> str:
+    """What OpenTelemetry calls a kind of request (``gen_ai.operation.name``); it has no name for an edit."""
+    return _OPERATIONS.get(kind, kind)
+
+
+def _counted(
+    name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
+) -> HistogramMetricFamily:
+    buckets = zip([*map(floatToGoString, bounds), "+Inf"], accumulate(counts), strict=True)
+    return HistogramMetricFamily(name, help_text, buckets=list(buckets), sum_value=total)

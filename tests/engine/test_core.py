@@ -205,6 +205,16 @@ def test_nothing_is_made_for_a_request_that_is_refused(engine, run, bad):
     assert run(engine, request())[1].finished.reason == "stop" and len(made) == 1
 
 
+def test_the_times_between_passes_that_bring_tokens_are_counted(engine, run):
+    """One fewer than a sequence has such passes; the wait for the first token is none."""
+    ended = [run(engine, request(id_, max_tokens=most))[id_].finished for id_, most in ((1, 1), (2, 6))]
+    passes = [finished.forward_passes for finished in ended]
+    assert passes[0] == 1 and passes[1] > 2
+    stats = engine.stats()
+    assert sum(stats.gaps) == passes[1] - 1
+    assert stats.gap_seconds > 0
+
+
 @pytest.mark.parametrize("name", ["prompt", "draft", "replay"])
 def test_tokens_that_are_cut_off_are_refused(engine, run, name):
     """Bytes that are no whole number of tokens are the request's fault."""

@@ -49,7 +49,7 @@ def recorder() -> Recorder:
 @pytest.fixture
 def reply(recorder) -> Reply:
     """A reply that pauses above ten characters."""
-    service = SimpleNamespace(engine=recorder, metrics=recorder, limits=Limits(pause_unsent_bytes=10))
+    service = SimpleNamespace(engine=recorder, metrics=recorder, limits=Limits(pause_unsent_bytes=10), observers=())
 
     def ended(_: Reply) -> None:
         recorder.ended += 1

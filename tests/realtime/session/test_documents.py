@@ -132,7 +132,12 @@ async def test_requests_are_counted(client):
     assert client.metric('warmline_refused_messages_total{code="invalid_range"}') == 1
     assert client.metric('warmline_tokens_total{kind="output"}') == 4
     assert client.metric('warmline_draft_tokens_total{outcome="accepted",source="edit"}') == 4
-    assert client.metric('warmline_time_to_first_token_seconds_count{kind="complete"}') == 1
+    assert (
+        client.metric(
+            'gen_ai_server_time_to_first_token_seconds_count{gen_ai_operation_name="text_completion",kind="complete"}'
+        )
+        == 1
+    )
     assert client.metric('warmline_hop_seconds_count{hop="engine.prefill"}') == 2
 
 

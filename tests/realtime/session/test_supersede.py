@@ -61,7 +61,10 @@ async def test_a_stream_goes_on_when_the_person_typed_it(client):
     assert client.reasons() == {1: "superseded", 2: "stop"}
     measured = client.metrics.render().decode()
     assert 'warmline_requests_total{kind="complete",outcome="stop"} 1.0' in measured
-    assert 'warmline_time_per_output_token_seconds_count{kind="complete"}' not in measured
+    assert (
+        'gen_ai_server_time_per_output_token_seconds_count{gen_ai_operation_name="text_completion",kind="complete"}'
+        not in measured
+    )
     assert len(client.engine.requests) == 1
     assert client.engine.cancelled == []
     assert client.metric("warmline_completions_continued_total") == 1

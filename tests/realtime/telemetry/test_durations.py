@@ -10,15 +10,18 @@ from warmline.realtime.telemetry.durations import DurationsByLabel
 BOUNDS = (0.001, 0.01, 0.5)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["edit", "chat"]), st.sampled_from([0, 0.001, 0.002, 0.01, 0.5, 0.6, 9]))))
+KINDS = st.sampled_from([("text_completion", "complete"), ("text_completion", "http_completion"), ("chat", "chat")])
+
+
+@given(st.lists(st.tuples(KINDS, st.sampled_from([0, 0.001, 0.002, 0.01, 0.5, 0.6, 9]))))
 def test_any_durations_read_the_same(durations):
-    """Counts, sums and bounds, by label, in the text that is scraped."""
+    """Counts, sums and bounds, by labels, in the text that is scraped."""
     ours, theirs = CollectorRegistry(), CollectorRegistry()
-    family = DurationsByLabel("seconds", "How long.", "kind", BOUNDS)
+    family = DurationsByLabel("seconds", "How long.", ["operation", "kind"], BOUNDS)
     ours.register(family)
-    reference = Histogram("seconds", "How long.", ["kind"], buckets=BOUNDS, registry=theirs)
+    reference = Histogram("seconds", "How long.", ["operation", "kind"], buckets=BOUNDS, registry=theirs)
     for kind, seconds in durations:
-        family.of(kind).observe(seconds)
-        reference.labels(kind).observe(seconds)
+        family.of(*kind).observe(seconds)
+        reference.labels(*kind).observe(seconds)
     expected = [line for line in generate_latest(theirs).decode().splitlines() if "_created" not in line]
     assert generate_latest(ours).decode().splitlines() == expected

@@ -36,9 +36,15 @@ def test_a_request_is_observed_once(metrics):
         assert read[f'warmline_tokens_total{{kind="{kind}"}}'] == count
     assert read['warmline_draft_tokens_total{outcome="proposed",source="edit"}'] == 4
     assert read['warmline_draft_tokens_total{outcome="accepted",source="edit"}'] == 3
-    assert read['warmline_time_to_first_token_seconds_sum{kind="edit"}'] == pytest.approx(0.002)
-    assert read['warmline_time_per_output_token_seconds_sum{kind="edit"}'] == pytest.approx(0.001)
-    assert read['warmline_request_duration_seconds_sum{kind="edit"}'] == pytest.approx(0.008)
+    assert read[
+        'gen_ai_server_time_to_first_token_seconds_sum{gen_ai_operation_name="edit",kind="edit"}'
+    ] == pytest.approx(0.002)
+    assert read[
+        'gen_ai_server_time_per_output_token_seconds_sum{gen_ai_operation_name="edit",kind="edit"}'
+    ] == pytest.approx(0.001)
+    assert read[
+        'gen_ai_server_request_duration_seconds_sum{gen_ai_operation_name="edit",kind="edit"}'
+    ] == pytest.approx(0.008)
     assert read['warmline_hop_seconds_sum{hop="engine.prefill"}'] == pytest.approx(0.0015)
     assert read['warmline_hop_seconds_bucket{hop="server.write",le="5e-05"}'] == 1
 
@@ -48,15 +54,21 @@ def test_a_failed_request_says_nothing_about_times(metrics):
     metrics.request_ended("edit", "error", Receipt(), Timing())
     read = series(metrics)
     assert read['warmline_requests_total{kind="edit",outcome="error"}'] == 1
-    assert 'warmline_request_duration_seconds_sum{kind="edit"}' not in read
+    assert 'gen_ai_server_request_duration_seconds_sum{gen_ai_operation_name="edit",kind="edit"}' not in read
 
 
 def test_a_request_without_text_has_no_first_token(metrics):
     """One cancelled before its first token."""
     metrics.request_ended("complete", "cancel", Receipt(), Timing(received=1, sent=2))
     read = series(metrics)
-    assert read['warmline_request_duration_seconds_count{kind="complete"}'] == 1
-    assert 'warmline_time_to_first_token_seconds_count{kind="complete"}' not in read
+    assert (
+        read['gen_ai_server_request_duration_seconds_count{gen_ai_operation_name="text_completion",kind="complete"}']
+        == 1
+    )
+    assert (
+        'gen_ai_server_time_to_first_token_seconds_count{gen_ai_operation_name="text_completion",kind="complete"}'
+        not in read
+    )
 
 
 def test_the_engine_is_shown_as_it_is_now(metrics):
