@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
-from warmline.engine import EngineHandle, EngineOptions
+from warmline.engine import EngineHandle, EngineOptions, ModelInfo
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
@@ -116,7 +116,7 @@ class GatewayServer:
         self._draining = False
         self._server: Server | None = None
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
-        metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
+        metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age, _about(engine.model))
         self._lag = LagMonitor(metrics)
         self._service = Service(
             engine=engine,
@@ -361,6 +361,16 @@ def _check_free(host: str, port: int, option: str) -> None:
                 probe.bind(address)
     except OSError as error:
         raise ServerError(_explain(error, host, port, option)) from None
+
+
+def _about(model: ModelInfo) -> dict[str, str]:
+    return {
+        "version": importlib.metadata.version("warmline"),
+        "model": model.name,
+        "adapter": model.adapter,
+        "backend": model.backend,
+        "threads": str(model.threads),
+    }
 
 
 def _observers(model: str) -> tuple[Observer, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-import urllib.request
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
+from ..telemetry.scrape import MetricsPage, Unreadable
 from .service import ServiceFailed
 
 _POLL_SECONDS: Final = 0.03
@@ -33,9 +32,7 @@ class WarmWatch:
     """Looks at a service's warm work. What other clients of it have warmed counts, too."""
 
     def __init__(self, url: str, api_key: str | None) -> None:
-        parts = urlsplit(url)
-        self._url = f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}/metrics"
-        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._page = MetricsPage(url, api_key)
 
     async def counts(self) -> WarmCounts:
         """What was begun and has ended so far.
@@ -65,10 +62,9 @@ class WarmWatch:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _counts(self) -> WarmCounts:
-        request = urllib.request.Request(self._url, headers=self._headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                found = {name.decode(): int(float(value)) for name, value in _COUNT.findall(answer.read())}
-        except OSError as error:
-            raise ServiceFailed(f"{self._url} can't be read, which says when warm work is done: {error}") from None
+            page = self._page.read()
+        except Unreadable as error:
+            raise ServiceFailed(f"{error} (it says when warm work is done)") from None
+        found = {name.decode(): int(float(value)) for name, value in _COUNT.findall(page)}
         return WarmCounts(found.get("started", 0), sum(found.get(name, 0) for name in _ENDS))

@@ -70,6 +70,13 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+class LogFormat(StrEnum):
+    """What --log-format takes."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
 class SpeculationName(StrEnum):
     """What --speculation takes."""
 
@@ -143,6 +150,12 @@ def serve(
             help="What the gateway's log has; debug: a line at the end of each request, too.",
         ),
     ] = LogLevel.INFO,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            envvar="WARMLINE_LOG_FORMAT", case_sensitive=False, help="One line an event, for people or for machines."
+        ),
+    ] = LogFormat.CONSOLE,
 ) -> None:
     """Run the service until Ctrl-C. The first start fetches the default model."""
     from warmline.engine import EngineError, this_machine
@@ -179,7 +192,8 @@ def serve(
         with explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory, draft_model)
             _say(f"loading {options.model}, then measuring what it costs on this machine")
-            configure_logging(logging.getLevelNamesMapping()[log_level.upper()])
+            level = logging.getLevelNamesMapping()[log_level.upper()]
+            configure_logging(level, as_json=log_format is LogFormat.JSON)
             run_server(config, options, say_ready)
     except ConfigError as error:
         raise WrongUsage(str(error), f"{called()} serve") from None
@@ -340,6 +354,37 @@ def _run(request: Coroutine[Any, Any, None], file: Path) -> None:
     except KeyboardInterrupt:
         _say(f"warmline: cancelled; {file} is as it was")
         raise typer.Exit(130) from None
+
+
+# Looking on ----------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def top(
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = None,
+    window: Annotated[float, typer.Option(min=1, max=86400, help="Seconds that what is shown is about.")] = 60.0,
+    interval: Annotated[float, typer.Option(min=0.1, max=60, help="Seconds between two looks.")] = 1.0,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Print one screen, about all since the service's start. [default: no terminal]"),
+    ] = False,
+) -> None:
+    """Watch a service: sessions, requests, hops, cache, drafts. Until Ctrl-C."""
+    from rich.console import Console
+
+    from ..telemetry.scrape import MetricsPage, Unreadable
+    from ..top.watch import Watch, show_live, show_once
+
+    console = Console()
+    watch = Watch(MetricsPage(url, api_key), url, window)
+    try:
+        if once or not console.is_terminal:
+            show_once(watch, console if console.is_terminal else Console(width=120))
+        else:
+            show_live(watch, console, interval)
+    except Unreadable as error:
+        raise CommandFailed(str(error)) from None
 
 
 # Models, this machine, measuring -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where the service's log goes: stderr, one line an event, coloured on a terminal."""
+"""Where the service's log goes: stderr, one line an event, for people (coloured on a terminal) or as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OURS: Final = "warmline"
 """The logger above all of our own."""
 
 
-def configure_logging(level: int = logging.INFO) -> None:
+def configure_logging(level: int = logging.INFO, *, as_json: bool = False) -> None:
     """Send our records of this level and above to stderr, and other packages' at least from `logging.INFO` on.
 
     What other packages say for debugging may be a client's text, which no log has.
@@ -26,7 +26,7 @@ def configure_logging(level: int = logging.INFO) -> None:
     logging.raiseExceptions = False
     described: list[Processor] = [
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+        structlog.processors.TimeStamper(fmt="iso" if as_json else "%Y-%m-%d %H:%M:%S", utc=as_json),
         _printable,
     ]
     handler = logging.StreamHandler(sys.stderr)
@@ -35,10 +35,7 @@ def configure_logging(level: int = logging.INFO) -> None:
             foreign_pre_chain=described,
             processors=[
                 ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer(
-                    colors=sys.stderr.isatty(),
-                    exception_formatter=structlog.dev.plain_traceback,  # that of the Rich library shows locals
-                ),
+                *(_json() if as_json else _console()),
             ],
         )
     )
@@ -50,6 +47,16 @@ def configure_logging(level: int = logging.INFO) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+def _json() -> list[Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+
+
+def _console() -> list[Processor]:
+    # The traceback of the Rich library shows locals.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
 
 
 def _printable(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
@@ -32,8 +32,15 @@ _LAG_SECONDS: Final = (100e-6, 250e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 5
 class Metrics:
     """The counters, gauges and histograms of one server, in a registry of their own."""
 
-    def __init__(self, engine_stats: Callable[[], EngineStats], heartbeat_age: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        engine_stats: Callable[[], EngineStats],
+        heartbeat_age: Callable[[], float],
+        about: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make them. ``about`` says what runs, in labels of ``warmline_info``."""
         self.registry = CollectorRegistry()
+        Info("warmline", "What runs.", registry=self.registry).info({**(about or {})})
         self.sessions = self._gauge("warmline_sessions", "Sessions that have said hello.")
         self.documents = self._gauge("warmline_documents", "Open documents.")
         self.running = self._gauge("warmline_requests_running", "Requests running now.")

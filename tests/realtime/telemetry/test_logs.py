@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,10 @@ def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     root = logging.getLogger()
     level = root.level
 
-    def configure(level: int = logging.INFO) -> None:
+    def configure(level: int = logging.INFO, as_json: bool = False) -> None:
         monkeypatch.setattr(root, "handlers", [])
         monkeypatch.setattr(logging, "raiseExceptions", True)  # so that it is restored
-        configure_logging(level)
+        configure_logging(level, as_json=as_json)
 
     yield configure
     root.setLevel(level)
@@ -42,6 +44,23 @@ def test_both_kinds_of_loggers_write_one_line_an_event(
     slow, failed = capsys.readouterr().err.splitlines()
     assert "warning" in slow and "client reads too slowly" in slow and "session=abc" in slow
     assert "error" in failed and "opening handshake failed" in failed
+
+
+def test_lines_for_machines_are_json(configure: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each an object, with the time in UTC, and a traceback without values within it."""
+    configure(as_json=True)
+    structlog.get_logger("warmline.test").warning("client reads too slowly", session="abc", client="a\nb")
+    logging.getLogger("websockets").error("opening handshake failed")
+    secret = "sk-hidden"
+    try:
+        raise ValueError(len(secret))
+    except ValueError:
+        structlog.get_logger("warmline.test").exception("request failed")
+    slow, failed, raised = map(json.loads, capsys.readouterr().err.splitlines())
+    assert datetime.fromisoformat(slow.pop("timestamp")).tzinfo is not None
+    assert slow == {"event": "client reads too slowly", "level": "warning", "session": "abc", "client": "a\\nb"}
+    assert (failed["event"], failed["level"]) == ("opening handshake failed", "error")
+    assert "ValueError: 9" in raised["exception"] and secret not in raised["exception"]
 
 
 LEVELS = ["debug", "info", "warning", "error"]

@@ -1,0 +1,1 @@
+"""`warmline top`: a service while it runs, in the terminal."""
