@@ -14,6 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
@@ -35,6 +36,7 @@ from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
 from .telemetry.request_end import Observer
 from .telemetry.spans import RequestSpans
+from .usage.ledger import UsageLedger
 
 if TYPE_CHECKING:
     from .http import HttpDoor
@@ -80,6 +82,7 @@ class ServerConfig:
         allow_replay: permits replay mode (benchmarks and tests).
         fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
+        usage: the file that usage is summed in, see `UsageLedger`; None keeps no ledger.
     """
 
     host: str = "127.0.0.1"
@@ -92,6 +95,7 @@ class ServerConfig:
     allow_replay: bool = False
     fim: FillMode = "auto"
     max_connections: int = 10_000
+    usage: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
 
@@ -103,6 +107,7 @@ class GatewayServer:
 
     Raises:
         ServerError: the configuration would let strangers in, or an API key can't be sent.
+        LedgerError: the usage ledger can't be used.
         ValueError: the chat template of the model can't be used, or it can't fill in as asked.
 
     """
@@ -115,6 +120,7 @@ class GatewayServer:
         self._connections: set[Connection] = set()
         self._draining = False
         self._server: Server | None = None
+        self._ledger = None if config.usage is None else UsageLedger(config.usage, engine.model.name)
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age, _about(engine.model))
         self._lag = LagMonitor(metrics)
@@ -125,7 +131,7 @@ class GatewayServer:
             metrics=metrics,
             limits=config.limits,
             allow_replay=config.allow_replay,
-            observers=_observers(engine.model.name),
+            observers=_observers(engine.model.name, self._ledger),
         )
         self._gatekeeper = Gatekeeper(
             auth=self._auth,
@@ -214,6 +220,8 @@ class GatewayServer:
             self._lag.stop()
             for threads in (self._service.threads, self._service.warm_threads):
                 threads.shutdown(wait=False, cancel_futures=True)
+            if self._ledger is not None:
+                await asyncio.to_thread(self._ledger.close)
 
     async def _drain(self) -> None:
         self._draining = True
@@ -373,12 +381,13 @@ def _about(model: ModelInfo) -> dict[str, str]:
     }
 
 
-def _observers(model: str) -> tuple[Observer, ...]:
-    """Who is told of each request's end beside metrics and the log: OpenTelemetry, where its API is installed."""
+def _observers(model: str, *others: Observer | None) -> tuple[Observer, ...]:
+    """Who is told of each request's end beside metrics and the log; with OpenTelemetry, where its API is there."""
+    wanted = tuple(other for other in others if other is not None)
     try:
-        return (RequestSpans(model),)
+        return (RequestSpans(model), *wanted)
     except ImportError:
-        return ()
+        return wanted
 
 
 def _check_access(config: ServerConfig) -> Authenticator:

@@ -28,6 +28,7 @@ from .prompting.planning import PlanQueue
 from .prompting.prompts import Layout, PromptPlan
 from .protocol import Complete, Edit, TextEdit
 from .service import Service
+from .telemetry.request_end import observe_warmed
 
 logger = structlog.get_logger("warmline.warming")
 
@@ -130,6 +131,7 @@ class Warmer:
         self._engine = service.engine
         self._prompts = service.prompts
         self._count = service.metrics.warm_requests.labels
+        self._observers = service.observers
         self._salt = salt
         self._plans = PlanQueue(service.warm_threads)
         self._loop = asyncio.get_running_loop()
@@ -331,6 +333,8 @@ class Warmer:
             return
         self._running = None
         now = self._loop.time()
+        if finished.computed_tokens:
+            observe_warmed(self._observers, self._names, finished.computed_tokens)
         # Also what is warm already takes the engine time to find out.
         self._budget.spend(max(finished.computed_tokens, BLOCK_SIZE), now)
         if finished.reason == "stop":

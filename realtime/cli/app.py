@@ -77,6 +77,15 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class UsageBy(StrEnum):
+    """What `usage --by` takes."""
+
+    KEY = "key"
+    KIND = "kind"
+    MODEL = "model"
+    DAY = "day"
+
+
 class SpeculationName(StrEnum):
     """What --speculation takes."""
 
@@ -156,12 +165,21 @@ def serve(
             envvar="WARMLINE_LOG_FORMAT", case_sensitive=False, help="One line an event, for people or for machines."
         ),
     ] = LogFormat.CONSOLE,
+    usage: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="WARMLINE_USAGE",
+            metavar="FILE",
+            help="Sum what each API key uses in this file, for the command `usage`. [default: off]",
+        ),
+    ] = None,
 ) -> None:
     """Run the service until Ctrl-C. The first start fetches the default model."""
     from warmline.engine import EngineError, this_machine
 
     from ..server import ConfigError, GatewayServer, ServerConfig, ServerError, check_address, run_server
     from ..telemetry.logs import configure_logging
+    from ..usage.ledger import LedgerError, check_ledger
     from .doctor import no_int8_products
     from .engine_setup import engine_options, explained
 
@@ -175,6 +193,7 @@ def serve(
         allowed_origins=tuple(allowed_origin or ()),
         allow_replay=allow_replay,
         fim=fim.value,
+        usage=usage,
     )
 
     def say_ready(server: GatewayServer) -> None:
@@ -189,6 +208,8 @@ def serve(
 
     try:
         check_address(config)
+        if usage is not None:
+            check_ledger(usage)
         with explained(model):
             options = engine_options(model, adapter, backend.value, threads, kv_memory, draft_model)
             _say(f"loading {options.model}, then measuring what it costs on this machine")
@@ -197,7 +218,7 @@ def serve(
             run_server(config, options, say_ready)
     except ConfigError as error:
         raise WrongUsage(str(error), f"{called()} serve") from None
-    except (EngineError, ServerError, ValueError) as error:
+    except (EngineError, ServerError, LedgerError, ValueError) as error:
         raise CommandFailed(str(error)) from None
     _say("stopped")
 
@@ -385,6 +406,39 @@ def top(
             show_live(watch, console, interval)
     except Unreadable as error:
         raise CommandFailed(str(error)) from None
+
+
+@app.command()
+def usage(
+    ledger: Annotated[
+        Path, typer.Argument(envvar="WARMLINE_USAGE", metavar="FILE", help="What `serve --usage FILE` writes.")
+    ],
+    by: Annotated[UsageBy, typer.Option(help="What is summed by.")] = UsageBy.KEY,
+    days: Annotated[float | None, typer.Option(min=0, help="Only the last so many days. [default: all]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One object a line.")] = False,
+) -> None:
+    """Say what each API key used, and what the cache saved it."""
+    import json
+    import time
+
+    from rich.console import Console
+
+    from ..usage.ledger import LedgerError, read_usage
+    from ..usage.report import as_objects, as_table
+
+    try:
+        found = read_usage(ledger, 0.0 if days is None else time.time() - days * 86400)
+    except LedgerError as error:
+        raise CommandFailed(str(error)) from None
+    if as_json:
+        for each in as_objects(found, by.value):
+            print(json.dumps(each))
+        return
+    if not found:
+        _say(f"{ledger} has nothing of that time")
+    console = Console()
+    to = console if console.is_terminal else Console(width=160)
+    to.print(as_table(found, by.value))
 
 
 # Models, this machine, measuring -------------------------------------------------------------------------------

@@ -49,6 +49,16 @@ def observe_end(metrics: Metrics, observers: Iterable[Observer], end: RequestEnd
         output_tokens=receipt.output_tokens,
         microseconds=timing.sent - timing.received,
     )
+    _tell(observers, end)
+
+
+def observe_warmed(observers: Iterable[Observer], names: Mapping[str, object], computed_tokens: int) -> None:
+    """Tell observers of prompt tokens computed ahead, as the end of a request of the kind ``warm`` without times."""
+    receipt = Receipt(prompt_tokens=computed_tokens, computed_tokens=computed_tokens)
+    _tell(observers, RequestEnd("warm", names, "stop", receipt, Timing()))
+
+
+def _tell(observers: Iterable[Observer], end: RequestEnd) -> None:
     for observer in observers:
         try:
             observer(end)

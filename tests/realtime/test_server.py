@@ -14,6 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 from warmline.realtime.protocol import Accepted, Complete, Delta, Error, ErrorCode, Hello, Ping, Pong, Welcome
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address, serve_until_signal
+from warmline.realtime.usage.ledger import read_usage
 
 
 async def test_strangers_are_not_let_in_by_mistake(serve, engine, tokenizer, http):
@@ -181,3 +182,18 @@ async def test_log_lines_of_a_request_say_which_session_and_client_it_is_of(serv
             await wire.ended()
     said = [(line["session"], line.get("client", "")) for line in lines if line["event"] == "request ended"]
     assert said == [(welcome.session, name) for name, _, welcome in wires]
+
+
+async def test_usage_is_in_the_ledger_once_the_service_has_ended(serve, dial, tmp_path):
+    """By key, if there are any."""
+    server = await serve(usage=tmp_path / "usage.db")
+    wire = await dial(server)
+    await wire.open("x")
+    await wire.send(Complete(1, "file:///a", 1, 0))
+    await wire.ended()
+    await server.close()
+    found = {
+        (account.key, account.kind, account.model): used.requests
+        for account, used in read_usage(tmp_path / "usage.db").items()
+    }
+    assert found[("anonymous", "complete", server.model.name)] == 1

@@ -20,6 +20,7 @@ from warmline.realtime.prompting.planning import planning_threads
 from warmline.realtime.prompting.prompts import Layout, PromptPlan
 from warmline.realtime.protocol import Change, Complete, Edit, ErrorCode, Open, TextEdit
 from warmline.realtime.telemetry.metrics import Metrics
+from warmline.realtime.telemetry.request_end import RequestEnd
 from warmline.realtime.warming import TokenBucket, Warmer
 
 BLOCK = "x" * BLOCK_SIZE
@@ -80,12 +81,14 @@ class Typist:
         self.limits = Limits(**limits)
         self.metrics = Metrics(lambda: engine.stats, lambda: 0.0)
         self.threads = planning_threads()
+        self.observed: list[RequestEnd] = []
         self.document = Document(Open(NAME, 1, "python", text), self.limits)
         self.warmer = self.session("salt")
 
     def session(self, salt: str) -> Warmer:
         """Another session of the same server."""
         service: Any = SimpleNamespace(
+            observers=(self.observed.append,),
             engine=self.engine,
             prompts=self.prompts,
             metrics=self.metrics,
@@ -478,6 +481,7 @@ async def test_a_session_over_its_budget_waits_with_its_newest_place(make, monke
     typist.type("a")
     await _turns()
     typist.engine.finish(typist.engine.warmed[0].id, Finished("stop", computed_tokens=100))
+    assert [(end.kind, end.receipt.computed_tokens) for end in typist.observed] == [("warm", 100)]
     typist.engine.warming = False
     for key in "bcd":
         typist.type(BLOCK + key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import json
 import logging
 import os
 import signal
@@ -23,6 +24,9 @@ from warmline.realtime.cli.app import run
 from warmline.realtime.cli.doctor import Finding
 from warmline.realtime.cli.options import parse_size
 from warmline.realtime.evaluation.records import EditRecord
+from warmline.realtime.protocol import Receipt, Timing
+from warmline.realtime.telemetry.request_end import RequestEnd
+from warmline.realtime.usage.ledger import UsageLedger
 
 
 @pytest.fixture(autouse=True)
@@ -493,3 +497,34 @@ def test_ctrl_c_while_waiting_for_a_server(file: Path, arguments: list[str]) -> 
             out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", f"warmline: cancelled; {file} is as it was\n")
     assert file.read_text() == "one\ntwo\n"
+
+
+def test_a_ledger_that_cannot_be_used_is_said_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Loading takes seconds."""
+    ledger = tmp_path / "none" / "usage.db"
+    assert run(["serve", "--port", "0", "--usage", str(ledger)]) == 1
+    assert capsys.readouterr().err == f"warmline: {ledger} can't be opened: unable to open database file\n"
+
+
+def test_usage_is_summed_for_people_and_for_machines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of a ledger that is there."""
+    path = tmp_path / "usage.db"
+    assert run(["usage", str(path)]) == 1
+    assert f"there is no file {path}" in capsys.readouterr().err
+    ledger = UsageLedger(path, "smol")
+    ledger(RequestEnd("edit", {"key": "alice"}, "stop", Receipt(7, 1, 2, 4, 5), Timing(1, 2, 3, engine_prefill=8)))
+    ledger.close()
+    assert run(["usage", str(path), "--by", "key", "--days", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["alice", "1", "0", "7"]
+    assert run(["usage", str(path), "--by", "model", "--json"]) == 0
+    (found,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (found["model"], found["output_tokens"], found["saved_us"]) == ("smol", 5, 6)
+
+
+def test_a_service_that_is_not_there_cannot_be_watched(capsys: pytest.CaptureFixture[str], unused_url: str) -> None:
+    """One line says so."""
+    assert run(["top", "--once", "--url", unused_url]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"warmline: {unused_url.replace('ws', 'http')}/metrics can't be read: ")

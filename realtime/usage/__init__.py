@@ -1,0 +1,1 @@
+"""The usage ledger: what each API key had computed, and what the cache saved it."""
