@@ -16,6 +16,7 @@ pytestmark = pytest.mark.lossless
 
 AT_ONCE = 8
 COMPLETED = 16
+LONG = 192
 
 Outcome = list[tuple[str, str, int]]
 """Reason, text and output tokens of a record's edit, and of a completion at its end."""
@@ -92,11 +93,11 @@ async def test_edits_are_the_same_in_any_company(server, edits):
 @pytest.mark.verify
 @pytest.mark.timeout(4 * 3600)
 async def test_every_edit_is_the_same_in_any_company(server, edit_records):
-    """The same for every record, with outputs up to 512 tokens."""
+    """The same for every record, with longer outputs."""
     async with connect(server.url) as session:
-        alone = Runner(session, max_tokens=512)
+        alone = Runner(session, LONG)
         expected = await alone.one_at_a_time(edit_records, "off")
-        together = Runner(session, max_tokens=512)
+        together = Runner(session, LONG)
         differing = 0
         for order in (1, 2):
             outcomes = await together.eight_at_once(edit_records, order)
