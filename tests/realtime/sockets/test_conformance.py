@@ -1,4 +1,4 @@
-"""The listener keeps RFC 6455 as Autobahn's cases ask, run by kosoku: its own options and socket, with an echo behind."""
+"""The listener keeps RFC 6455 as Autobahn's cases ask: its own options and socket, with an echo behind them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from websockets.asyncio.server import serve as websockets_serve
 kosoku = pytest.importorskip("kosoku", reason="kosoku has no wheel for this machine")
 
 CASES = ["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "10.*"]
-"""Framing, pings, reserved bits, opcodes, fragments, UTF-8, closing, and messages in pieces; the others are about speed
-and compression, of which the listener has none."""
+"""Framing, pings, reserved bits, opcodes, fragments, UTF-8, closing, messages in pieces. The others are about speed,
+and about compression, of which the listener has none."""
 ALLOWED = {"7.1.5"}
-"""A fragmented message that the peer's close interrupts: the library answers the close with 1000, and drops the message."""
+"""A close in the midst of a fragmented message: the library answers it, with 1000, and drops the message."""
 
 
 @pytest.fixture
 async def echo_url(serve, monkeypatch, request):
-    """The address of a service's listener whose messages come back; ``request.param`` says by which way they are read."""
+    """The address of a service's listener whose messages come back, read in the way that ``request.param`` says."""
     direct = request.param == "in the socket's callback"
 
     async def echo(ws: GatewaySocket) -> None:
