@@ -32,6 +32,7 @@ from .session import Service
 from .sockets.connection import Connection
 from .sockets.gateway_socket import GatewaySocket
 from .sockets.handshake import Gatekeeper
+from .sockets.open_files import allow_sockets
 from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
 from .telemetry.request_end import Observer
@@ -338,6 +339,9 @@ def run_server(config: ServerConfig, options: EngineOptions, on_ready: Callable[
     """
     from warmline.engine import LocalEngine, load_tokenizer
 
+    allowed = allow_sockets(config.max_connections)
+    if allowed < config.max_connections:
+        logger.warning("the system allows fewer sockets than are configured (ulimit -n)", sockets=allowed)
     tokenizer = load_tokenizer(options.model)
     run(serve_until_signal(LocalEngine(options), tokenizer, config, on_ready))
 

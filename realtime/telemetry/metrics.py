@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
@@ -40,6 +48,7 @@ class Metrics:
     ) -> None:
         """Make them. ``about`` says what runs, in labels of ``warmline_info``."""
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         Info("warmline", "What runs.", registry=self.registry).info({**(about or {})})
         self.sessions = self._gauge("warmline_sessions", "Sessions that have said hello.")
         self.documents = self._gauge("warmline_documents", "Open documents.")
