@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,10 +11,9 @@ from ..batch import Batch
 from ..errors import EngineError, ModelError
 from ..kernels.cpu import KernelSetup, Linear, PassPlan, create_kernels, exact_levels
 from ..models.config import ModelConfig
-from ..models.llama import ModelWeights, rotary_table
-from ..models.smoothing import measure_ranges, smooth_head, smooth_layer
+from ..models.llama import rotary_table
 from .base import Backend, PassAborted
-from .calibration import CALIBRATION_TOKENS
+from .rounded import RoundedModel
 from .rows import check_batch, max_positions
 from .spread import ThreadSpread
 
@@ -58,6 +57,11 @@ def unsupported(config: ModelConfig) -> str | None:
     return None
 
 
+def cannot_run(problem: str) -> str:
+    """What is told of a model that is `unsupported`."""
+    return f"the cpu backend can't run this model: {problem}; use --backend reference"
+
+
 class CpuBackend(Backend):
     """Int8 weights and activations, bfloat16 keys and values.
 
@@ -68,16 +72,13 @@ class CpuBackend(Backend):
     weight_bytes = 1
     kv_bytes = 2
 
-    def __init__(
-        self, config: ModelConfig, weights: ModelWeights, num_blocks: int, calibration: Sequence[int] | None = None
-    ) -> None:
-        """Quantise a model.
+    def __init__(self, config: ModelConfig, model: RoundedModel, num_blocks: int) -> None:
+        """Pack a model for this machine.
 
         Args:
             config: its shape.
-            weights: float32 weights; left as they are.
+            model: its rounded weights.
             num_blocks: size of the cache.
-            calibration: tokens of a typical text, to find the activations' ranges with; without it, arbitrary ones.
 
         Raises:
             ModelError: the model can't be run here (`unsupported`).
@@ -85,32 +86,27 @@ class CpuBackend(Backend):
         """
         problem = unsupported(config)
         if problem is not None:
-            raise ModelError(f"the cpu backend can't run this model: {problem}; use --backend reference")
+            raise ModelError(cannot_run(problem))
         self.config = config
         self.num_blocks = num_blocks
         levels = exact_levels()
         cos, sin = rotary_table(config, max_positions(config, num_blocks))
         self._kernels = create_kernels(KernelSetup(config, num_blocks, levels, cos, sin))
         self.kernels = f"{self._kernels.description}, {levels.describe()}"
-        ranges = measure_ranges(
-            config, weights, list(calibration or range(0, config.vocab_size, 97))[:CALIBRATION_TOKENS]
-        )
-        self._embedding = weights.embedding
-        linear, self._layers = self._kernels.linear, []
-        for layer, layer_ranges in zip(weights.layers, ranges.layers, strict=True):
-            smooth = smooth_layer(config, layer, layer_ranges)
-            self._layers.append(
-                _Layer(
-                    attention_norm=smooth.attention_norm,
-                    qkv=linear(torch.cat([smooth.query, smooth.key, smooth.value])),
-                    output=linear(smooth.output),
-                    ffn_norm=smooth.ffn_norm,
-                    gate_up=linear(torch.cat([smooth.gate, smooth.up])),
-                    down=linear(smooth.down),
-                )
+        self._embedding, self._final_norm = model.embedding, model.final_norm
+        linear = self._kernels.linear
+        self._layers = [
+            _Layer(
+                attention_norm=layer.attention_norm,
+                qkv=linear(layer.qkv),
+                output=linear(layer.output),
+                ffn_norm=layer.ffn_norm,
+                gate_up=linear(layer.gate_up),
+                down=linear(layer.down),
             )
-        self._final_norm, head = smooth_head(weights, ranges)
-        self._head = linear(head)
+            for layer in model.layers
+        ]
+        self._head = linear(model.head)
         self._buffers = _Buffers(config, 1)
         self._spread = ThreadSpread()
 

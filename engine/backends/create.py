@@ -19,8 +19,10 @@ from ..models.config import ModelConfig
 from ..options import EngineOptions
 from .base import Backend
 from .calibration import CALIBRATION_TEXT
-from .cpu import CpuBackend, unsupported
+from .cpu import CpuBackend, cannot_run, unsupported
 from .reference import ReferenceBackend
+from .rounded import round_model
+from .rounded_cache import Found, cache_key, find_rounded, keep_rounded
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +38,13 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
     torch.set_num_threads(options.threads or available_cores())
     began = time.monotonic()
     tokenizer = load_tokenizer(options.model)
+    if options.backend != "reference" and (kept := _kept(options)) is not None:
+        config, rounded = kept
+        _check_vocabulary(options.model, tokenizer, config)
+        logger.info("rounded model of an earlier start read in %.1f s", time.monotonic() - began)
+        return CpuBackend(config, rounded, _num_blocks(config, options.kv_memory, CpuBackend.kv_bytes)), tokenizer
     config, weights = load_model(options.model)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise ModelError(
-            f"{options.model}: the tokenizer has {tokenizer.vocab_size} tokens and the model {config.vocab_size}; "
-            f"they don't belong together"
-        )
+    _check_vocabulary(options.model, tokenizer, config)
     if options.adapter is not None:
         merge_adapter(config, weights, Path(options.adapter))
     problem = unsupported(config)
@@ -52,11 +55,36 @@ def create_backend(options: EngineOptions) -> tuple[Backend, Tokenizer]:
     num_blocks = _num_blocks(config, options.kv_memory, chosen.kv_bytes)
     logger.info("model read in %.1f s; now its weights are packed for this machine", time.monotonic() - began)
     if choice == "cpu":
-        return CpuBackend(config, weights, num_blocks, tokenizer.encode_template(CALIBRATION_TEXT)), tokenizer
+        if problem is not None:
+            raise ModelError(cannot_run(problem))
+        rounded = round_model(config, weights, tokenizer.encode_template(CALIBRATION_TEXT))
+        keep_rounded(_key(options), config, rounded)
+        return CpuBackend(config, rounded, num_blocks), tokenizer
     backend = ReferenceBackend(config, weights, num_blocks)
     if options.backend == "auto":
         backend.kernels += f" (slow; not cpu: {problem})"
     return backend, tokenizer
+
+
+def _kept(options: EngineOptions) -> Found | None:
+    """The rounded model of an earlier start, if it can be run here."""
+    try:
+        found = find_rounded(_key(options))
+    except OSError:  # loading says what is wrong with the files
+        return None
+    return found if found is not None and unsupported(found[0]) is None else None
+
+
+def _key(options: EngineOptions) -> str:
+    return cache_key(Path(options.model), None if options.adapter is None else Path(options.adapter))
+
+
+def _check_vocabulary(model: str, tokenizer: Tokenizer, config: ModelConfig) -> None:
+    if tokenizer.vocab_size > config.vocab_size:
+        raise ModelError(
+            f"{model}: the tokenizer has {tokenizer.vocab_size} tokens and the model {config.vocab_size}; "
+            f"they don't belong together"
+        )
 
 
 def _num_blocks(config: ModelConfig, kv_memory: int, kv_bytes: int) -> int:

@@ -14,6 +14,7 @@ import torch
 from warmline.engine.backends.base import Backend
 from warmline.engine.backends.calibration import CALIBRATION_TEXT
 from warmline.engine.backends.cpu import CpuBackend
+from warmline.engine.backends.rounded import round_model
 from warmline.engine.batch import Batch
 from warmline.engine.core import TokenText
 from warmline.engine.loading.model import load_model
@@ -133,10 +134,10 @@ def real_world(model: Path, texts: Sequence[str]) -> World:
         raise ValueError(f"the texts have only {len(tokens)} tokens")
     config = replace(config, context_length=min(config.context_length, 2 * _CONTEXT))
     calibration = tokenizer.encode_template(CALIBRATION_TEXT)
-    backend = CpuBackend(config, weights, BLOCKS, calibration)
+    backend = CpuBackend(config, round_model(config, weights, calibration), BLOCKS)
     first = replace(config, num_layers=_DRAFT_LAYERS)
     its_weights = ModelWeights(weights.embedding, weights.layers[:_DRAFT_LAYERS], weights.final_norm, weights.head)
-    drafting = CpuBackend(first, its_weights, DRAFT_BLOCKS, calibration)
+    drafting = CpuBackend(first, round_model(first, its_weights, calibration), DRAFT_BLOCKS)
     starts = range(0, max(len(tokens) - LONGEST_PROMPT, 1), LONGEST_PROMPT)
     cut = [tokens[start : start + LONGEST_PROMPT] for start in starts][:12]
     return World(model.stem, backend, drafting, tokenizer, cut)
@@ -146,7 +147,7 @@ def _backend(kernels: str, config: ModelConfig, weights: ModelWeights, blocks: i
     before = os.environ.get("WARMLINE_KERNELS")
     os.environ["WARMLINE_KERNELS"] = kernels
     try:
-        return CpuBackend(config, weights, blocks)
+        return CpuBackend(config, round_model(config, weights), blocks)
     finally:
         if before is None:
             del os.environ["WARMLINE_KERNELS"]

@@ -10,7 +10,7 @@ from .build import BuildError
 from .interface import FusedKernels, KernelSetup, PassPlan
 from .library import load_library
 from .native import NativeKernels
-from .quantize import EIGHT_BIT, SEVEN_BIT, Int8Linear, Levels, Linear, exact_levels
+from .quantize import EIGHT_BIT, SEVEN_BIT, Int8Linear, Levels, Linear, RoundedWeight, exact_levels, round_weight
 from .torch_kernels import TorchKernels
 
 __all__ = [
@@ -22,8 +22,10 @@ __all__ = [
     "Levels",
     "Linear",
     "PassPlan",
+    "RoundedWeight",
     "create_kernels",
     "exact_levels",
+    "round_weight",
 ]
 
 CHOICES: Final = ("auto", "native", "torch")

@@ -10,7 +10,7 @@ import torch
 
 from ...batch import SequenceSlice
 from ...models.config import ModelConfig
-from .quantize import Levels, Linear
+from .quantize import Levels, Linear, RoundedWeight
 
 
 @dataclass(slots=True)
@@ -44,8 +44,8 @@ class FusedKernels(ABC):
     description: str
 
     @abstractmethod
-    def linear(self, weight: torch.Tensor) -> Linear:
-        """A float32 weight [out, in] for products with quantised rows."""
+    def linear(self, weight: RoundedWeight) -> Linear:
+        """A weight [out, in] for products with quantised rows."""
 
     @abstractmethod
     def add_norm_quantize(

@@ -8,8 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from ...cache_folder import BUILD_PREFIX, CacheRefused, private_folder, remove_leftovers
 from .build import BuildError, Recipe, find_recipe
-from .cache import BUILD_PREFIX, CacheRefused, find_library, keep_library, private_folder, remove_leftovers
+from .cache import FOLDER, LIBRARIES, find_library, keep_library
 
 POINTER, INT, FLOAT = ctypes.c_void_p, ctypes.c_int, ctypes.c_float
 
@@ -56,7 +57,7 @@ def load_library() -> NativeLibrary:
     recipe = find_recipe()
     try:
         try:
-            folder = private_folder()
+            folder = private_folder(FOLDER)
         except CacheRefused as refused:
             with TemporaryDirectory(prefix="warmline-") as own:
                 functions = _open(recipe.compile(Path(own) / "kernels.so"))
@@ -74,7 +75,7 @@ def _open_kept(folder: Path, recipe: Recipe) -> ctypes.CDLL:
             return _open(kept)
         except BuildError:
             kept.unlink(missing_ok=True)
-    remove_leftovers(folder)
+    remove_leftovers(folder, LIBRARIES)
     with TemporaryDirectory(dir=folder, prefix=BUILD_PREFIX) as own:
         return _open(keep_library(folder, key, recipe.compile(Path(own) / "kernels.so")))
 

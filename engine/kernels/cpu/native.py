@@ -9,7 +9,7 @@ import torch
 from ...batch import BLOCK_SIZE, join_tables
 from .interface import FusedKernels, KernelSetup, PassPlan
 from .library import NativeLibrary
-from .quantize import SEVEN_BIT, Int8Linear, Levels, Linear, round_weight
+from .quantize import SEVEN_BIT, Int8Linear, Levels, Linear, RoundedWeight
 
 _OUTPUTS = 16
 """Outputs of a block of a packed weight (product.cpp)."""
@@ -18,15 +18,15 @@ _OUTPUTS = 16
 class PackedLinear(Linear):
     """A `Linear` by the library's own product (product.cpp), for 7-bit activations."""
 
-    def __init__(self, library: NativeLibrary, weight: torch.Tensor, levels: Levels) -> None:
-        """Round and pack a float32 weight [out, in]; in is a multiple of 4."""
-        rounded, self._scale = round_weight(weight)
-        self._outputs, self._width = rounded.shape
+    def __init__(self, library: NativeLibrary, weight: RoundedWeight, levels: Levels) -> None:
+        """Pack a weight [out, in]; in is a multiple of 4."""
+        self._scale = weight.scale
+        self._outputs, self._width = weight.values.shape
         self._zero = levels.zero
         self._packed = torch.empty(-(-self._outputs // _OUTPUTS) * _OUTPUTS * self._width, dtype=torch.int8)
         self._totals = torch.empty(self._outputs, dtype=torch.int32)
         library.functions.warmline_pack_product(
-            rounded.data_ptr(), self._outputs, self._width, self._packed.data_ptr(), self._totals.data_ptr()
+            weight.values.data_ptr(), self._outputs, self._width, self._packed.data_ptr(), self._totals.data_ptr()
         )
         self._multiply = library.functions.warmline_product
         self._weight = self._packed.data_ptr(), self._totals.data_ptr(), self._scale.data_ptr(), self._outputs
@@ -61,7 +61,7 @@ class NativeKernels(FusedKernels):
         self._workspace_size = functions.warmline_attention_workspace
         self._attention = functions.warmline_attention
 
-    def linear(self, weight: torch.Tensor) -> Linear:
+    def linear(self, weight: RoundedWeight) -> Linear:
         """See `FusedKernels.linear`."""
         if self._form == SEVEN_BIT and self._library.functions.warmline_has_product():
             return PackedLinear(self._library, weight, self._form)

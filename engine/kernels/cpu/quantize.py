@@ -30,10 +30,18 @@ EIGHT_BIT: Final = Levels(127)
 SEVEN_BIT: Final = Levels(63)
 
 
-def round_weight(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """A float32 weight [out, in] as int8, with the scale of each row [out]."""
+@dataclass(frozen=True, slots=True)
+class RoundedWeight:
+    """A weight [out, in] as int8 ``values``, with the float32 ``scale`` of each row [out]."""
+
+    values: torch.Tensor
+    scale: torch.Tensor
+
+
+def round_weight(weight: torch.Tensor) -> RoundedWeight:
+    """Round a float32 weight [out, in]."""
     scale = weight.abs().amax(1).clamp_min_(1e-30) / 127
-    return (weight / scale[:, None]).round_().to(torch.int8), scale
+    return RoundedWeight((weight / scale[:, None]).round_().to(torch.int8), scale)
 
 
 class Linear(Protocol):
@@ -50,13 +58,12 @@ class Linear(Protocol):
 class Int8Linear(Linear):
     """A `Linear` by oneDNN. ``levels`` has to suit the machine, see `exact_levels`."""
 
-    def __init__(self, weight: torch.Tensor, levels: Levels) -> None:
-        """Round a float32 weight [out, in]."""
-        rounded, scale = round_weight(weight)
+    def __init__(self, weight: RoundedWeight, levels: Levels) -> None:
+        """Pack a weight."""
         self._zero = levels.zero
-        self._scale = scale
-        self._weight_zero = torch.zeros(len(weight), dtype=torch.int64)
-        self._packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self._scale = weight.scale
+        self._weight_zero = torch.zeros(len(weight.scale), dtype=torch.int64)
+        self._packed = torch.ops.onednn.qlinear_prepack(weight.values, None)
         self._multiply = torch.ops.onednn.qlinear_pointwise.default
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
@@ -90,7 +97,7 @@ def exact_levels() -> Levels:
 def _is_exact(levels: Levels, rows: int, width: int = 576, outputs: int = 192) -> bool:
     weight = torch.full((outputs, width), 127.0)
     weight[::2, 1::3] = -127.0
-    linear = Int8Linear(weight, levels)
+    linear = Int8Linear(round_weight(weight), levels)
     bytes_ = torch.full((rows, width), levels.zero + levels.count, dtype=torch.uint8)
     bytes_[1::2, ::5] = levels.zero - levels.count
     expected = (bytes_.long() - levels.zero) @ weight.long().T

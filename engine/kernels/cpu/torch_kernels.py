@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from ...batch import BLOCK_SIZE, SequenceSlice
 from ...models.llama import rms_norm, rotate
 from .interface import FusedKernels, KernelSetup, PassPlan
-from .quantize import Int8Linear, Linear
+from .quantize import Int8Linear, Linear, RoundedWeight
 
 QUERY_TILE = 16
 """Query rows in one attention product."""
@@ -34,7 +34,7 @@ class TorchKernels(FusedKernels):
         self._keys = torch.zeros(shape, dtype=torch.bfloat16)
         self._values = torch.zeros(shape, dtype=torch.bfloat16)
 
-    def linear(self, weight: torch.Tensor) -> Linear:
+    def linear(self, weight: RoundedWeight) -> Linear:
         """See `FusedKernels.linear`."""
         return Int8Linear(weight, self._levels)
 

@@ -12,6 +12,7 @@ from warmline.engine.backends import create_backend
 from warmline.engine.backends.base import PassAborted
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.backends.rounded import round_model
 from warmline.engine.batch import Batch, SequenceSlice
 from warmline.engine.errors import EngineError, ModelError
 from warmline.engine.loading.model import load_model
@@ -62,7 +63,7 @@ def test_tiny_models_are_close_to_float32(make_tiny_model: Make, monkeypatch: py
         config, weights = make_tiny_model(hidden_size=128, ffn_size=256, **shape)
         tokens = torch.randint(0, 320, (300,), generator=torch.Generator().manual_seed(3)).tolist()
         expected = logits(ReferenceBackend(config, weights, 20), tokens)
-        backend = CpuBackend(config, weights, 20, calibration=tokens[:200])
+        backend = CpuBackend(config, round_model(config, weights, tokens[:200]), 20)
         assert backend.kernels.startswith(kind)
         found = logits(backend, tokens)
         assert expected.std() > 0.5, "a flat model would prove nothing"
@@ -73,7 +74,7 @@ def test_6000_tokens_of_context_work(make_tiny_model: Make) -> None:
     """A prefill to 6,000 tokens in passes of 500 stays close to float32 at its end."""
     config, weights = make_tiny_model(context_length=8192)
     tokens = torch.randint(0, 320, (6000,), generator=torch.Generator().manual_seed(3)).tolist()
-    backend, reference = CpuBackend(config, weights, 400), ReferenceBackend(config, weights, 400)
+    backend, reference = CpuBackend(config, round_model(config, weights), 400), ReferenceBackend(config, weights, 400)
     for position in range(0, 6000, 500):
         found = logits(backend, tokens[position : position + 500], position) if position < 5500 else None
     found = logits(backend, tokens[5500:], 5500)[-1]
@@ -86,7 +87,8 @@ def test_6000_tokens_of_context_work(make_tiny_model: Make) -> None:
 def test_abort_is_asked_between_layers(make_tiny_model: Make, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """A pass is given up at the layer where it is told to, and the next pass is not affected."""
     monkeypatch.setenv("WARMLINE_KERNELS", kind)
-    backend = CpuBackend(*make_tiny_model(num_layers=3), num_blocks=4)
+    config, weights = make_tiny_model(num_layers=3)
+    backend = CpuBackend(config, round_model(config, weights), 4)
     tokens = [5, 6, 7]
     expected = logits(backend, tokens)
     answers = iter([False, False, True])
@@ -101,7 +103,7 @@ def test_loading_leaves_the_weights_as_they_were(make_tiny_model: Make) -> None:
     """Quantising works on copies, so that a reference can be built from the same weights."""
     config, weights = make_tiny_model()
     _, before = make_tiny_model()
-    CpuBackend(config, weights, 4)
+    CpuBackend(config, round_model(config, weights), 4)
     for layer, expected in zip(weights.layers, before.layers, strict=True):
         assert all(torch.equal(getattr(layer, name), getattr(expected, name)) for name in layer.__slots__)
 
@@ -113,7 +115,8 @@ def test_two_loads_give_the_same_bits_whatever_the_thread_count(make_tiny_model:
     results = []
     for count in (1, 2):
         torch.set_num_threads(count)
-        results.append(logits(CpuBackend(config, weights, 4), list(range(40))))
+        backend = CpuBackend(config, round_model(config, weights), 4)
+        results.append(logits(backend, list(range(40))))
     torch.set_num_threads(threads)
     assert torch.equal(*results)
 
@@ -143,5 +146,6 @@ def test_kv_memory_is_what_the_cache_takes(tiny_folder: Path) -> None:
 def test_a_wrong_wish_for_kernels_is_an_error(make_tiny_model: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """WARMLINE_KERNELS lists its choices when it is none of them."""
     monkeypatch.setenv("WARMLINE_KERNELS", "fast")
+    config, weights = make_tiny_model()
     with pytest.raises(EngineError, match="auto, native, torch"):
-        CpuBackend(*make_tiny_model(), num_blocks=4)
+        CpuBackend(config, round_model(config, weights), 4)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from warmline.engine.backends.base import Backend
 from warmline.engine.backends.cpu import CpuBackend
 from warmline.engine.backends.reference import ReferenceBackend
+from warmline.engine.backends.rounded import round_model
 from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
 from warmline.engine.loading.model import load_model
 from warmline.engine.loading.tokenizer_loader import load_tokenizer
@@ -45,7 +46,7 @@ def build(kind: str, config: Any, weights: Any, **arguments: Any) -> Backend:
         return ReferenceBackend(config, weights, BLOCKS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WARMLINE_KERNELS", kind)
-        return CpuBackend(config, weights, BLOCKS, **arguments)
+        return CpuBackend(config, round_model(config, weights, **arguments), BLOCKS)
 
 
 def in_passes(backend: Backend, tokens: list[int], sizes: list[int], table: list[int]) -> torch.Tensor:

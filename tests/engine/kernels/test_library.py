@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from warmline.engine import cache_folder
 from warmline.engine.kernels.cpu import cache
 from warmline.engine.kernels.cpu.build import BuildError, Recipe, find_recipe
 from warmline.engine.kernels.cpu.library import load_library
@@ -29,7 +30,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder of the test's own, not yet there."""
-    monkeypatch.setattr(cache, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(cache_folder, "user_cache_path", lambda name: tmp_path / name)
     return tmp_path / "warmline" / "kernels"
 
 
@@ -92,8 +93,9 @@ def test_a_damaged_library_is_compiled_again(folder: Path, compiled: Path, damag
     program = (
         "import shutil, sys\n"
         "from pathlib import Path\n"
-        "from warmline.engine.kernels.cpu import cache, library\n"
-        "cache.user_cache_path = lambda name: Path(sys.argv[1])\n"
+        "from warmline.engine import cache_folder\n"
+        "from warmline.engine.kernels.cpu import library\n"
+        "cache_folder.user_cache_path = lambda name: Path(sys.argv[1])\n"
         "library.Recipe.compile = lambda recipe, target: Path(shutil.copyfile(sys.argv[2], target))\n"
         "library.load_library().functions.warmline_instructions().decode()\n"
     )
@@ -174,8 +176,8 @@ def test_a_file_that_others_can_write_is_not_loaded(
     folder.mkdir(parents=True, mode=0o700)
     path = put(folder, compiled.read_bytes(), {"group": 0o620, "others": 0o602}.get(planting, 0o600))
     if planting == "owner":
-        inode, private = path.stat().st_ino, cache._is_private
-        monkeypatch.setattr(cache, "_is_private", lambda found: found.st_ino != inode and private(found))
+        inode, private = path.stat().st_ino, cache_folder.is_private
+        monkeypatch.setattr(cache, "is_private", lambda found: found.st_ino != inode and private(found))
     if planting == "link":
         path.unlink()
         path.symlink_to(compiled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from warmline.engine.kernels.cpu import SEVEN_BIT, Int8Linear
+from warmline.engine.kernels.cpu import SEVEN_BIT, Int8Linear, round_weight
 from warmline.engine.kernels.cpu.native import PackedLinear
 
 from .test_kernels import KINDS, make_kernels
@@ -34,7 +34,7 @@ def test_products_equal_int64(kind: str, outputs: int, width: int) -> None:
     """With the largest sums, any number of rows, and outputs that fill no block."""
     weight = whole(outputs, width)
     weight[1], weight[2] = 127, -127
-    linear = make_kernels(kind, SEVEN_BIT).linear(weight)
+    linear = make_kernels(kind, SEVEN_BIT).linear(round_weight(weight))
     for rows in (1, 2, 3, 4, 5, 33):
         data = bytes_of(rows, width)
         expected = (data.long() - SEVEN_BIT.zero) @ weight.long().T
@@ -44,7 +44,9 @@ def test_products_equal_int64(kind: str, outputs: int, width: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_has_the_same_product_in_any_company(kind: str) -> None:
     """Bit for bit, scales that are no whole numbers included."""
-    linear = make_kernels(kind, SEVEN_BIT).linear(torch.randn(80, 64, generator=torch.Generator().manual_seed(2)))
+    linear = make_kernels(kind, SEVEN_BIT).linear(
+        round_weight(torch.randn(80, 64, generator=torch.Generator().manual_seed(2)))
+    )
     data = bytes_of(37, 64)
     together = linear(data)
     for count in (1, 2, 3, 4, 7):
@@ -55,6 +57,6 @@ def test_a_row_has_the_same_product_in_any_company(kind: str) -> None:
 def test_a_processor_without_avx512_multiplies_by_itself() -> None:
     """oneDNN would pack the weight anew in each call there; the numbers are its."""
     kernels, weight, data = make_kernels("avx2", SEVEN_BIT), torch.randn(48, 32), bytes_of(6, 32)
-    linear = kernels.linear(weight)
+    linear = kernels.linear(round_weight(weight))
     assert isinstance(linear, PackedLinear)
-    torch.testing.assert_close(linear(data), Int8Linear(weight, SEVEN_BIT)(data), rtol=1e-6, atol=0)
+    torch.testing.assert_close(linear(data), Int8Linear(round_weight(weight), SEVEN_BIT)(data), rtol=1e-6, atol=0)

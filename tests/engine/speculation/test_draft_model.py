@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warmline.engine import EngineOptions, GenerationRequest, ModelError, OfflineEngine, SamplingParams, pack_tokens
 from warmline.engine.backends.cpu import CpuBackend
+from warmline.engine.backends.rounded import round_model
 from warmline.engine.core import Engine
 from warmline.engine.speculation.cost import USUAL_COST, PassCost
 from warmline.engine.speculation.draft_model import DraftModel, ModelDrafter
@@ -374,8 +375,8 @@ def test_cancelled_and_refused_requests_give_back_what_they_hold(fake):
 def test_the_cost_of_both_is_measured(make_tiny_model, fake):
     """At start, beside the model's own."""
     config, weights = make_tiny_model()
-    model = DraftModel(CpuBackend(config, weights, 40))
-    engine = Engine(CpuBackend(config, weights, 40), fake.FakeTokenizer(), draft_model=model)
+    model = DraftModel(CpuBackend(config, round_model(config, weights), 40))
+    engine = Engine(CpuBackend(config, round_model(config, weights), 40), fake.FakeTokenizer(), draft_model=model)
     model.effort = -1.0
     engine.warm_up()
     assert model.effort > 0

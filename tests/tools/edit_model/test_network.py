@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from warmline.engine.backends.cpu import CpuBackend
+from warmline.engine.backends.rounded import round_model
 from warmline.engine.batch import BLOCK_SIZE, Batch, SequenceSlice
 from warmline.engine.loading.adapter import merge_adapter
 from warmline.engine.models.llama import ModelWeights, rms_norm, rotary_table, rotate
@@ -135,7 +136,7 @@ def test_what_is_trained_is_what_the_cpu_backend_runs(tmp_path: Path, make_tiny_
     with torch.no_grad():
         _, every, _ = network.loss(batch, train=False)
     merge_adapter(config, weights, tmp_path / "a.safetensors")
-    backend = CpuBackend(config, weights, 8, CALIBRATION)
+    backend = CpuBackend(config, round_model(config, weights, CALIBRATION), 8)
     blocks = list(range(64 // BLOCK_SIZE))
     logits = backend.forward(Batch(batch.token_ids.tolist(), [SequenceSlice(0, 64, 0, blocks)], batch.rows.tolist()))
     losses = F.cross_entropy(logits, batch.targets, reduction="none")
