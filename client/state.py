@@ -24,6 +24,7 @@ from warmline.realtime import (
     ErrorCode,
     Interrupt,
     Nack,
+    Notice,
     Ops,
     Ping,
     PlaceTracker,
@@ -351,6 +352,9 @@ class SessionState:
                 self._error(message)
             case Nack():
                 self._nack(message)
+            case Notice():
+                if message.kind == "draining":
+                    logger.info("the server at the other end restarts soon")
             case _:
                 raise ServerMisbehaved(f"the server sent an unexpected {type(message).__name__.lower()}")
 

@@ -4,42 +4,82 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
-import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from typing import Final
+
+from .access.keys import ANYBODY, ApiKey, digest_of
+from .access.refusals import Reason
 
 BEARER_SUBPROTOCOL: Final = "bearer."
 """A browser can't set headers, so it offers this followed by the key in unpadded base64url as a subprotocol."""
 
 
+class NotLetIn(Exception):
+    """A credential that lets nobody in; the message tells its owner why."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class Authenticator:
-    """Checks API keys. With no keys configured everyone is let in, under one shared salt."""
+    """Knows the API keys. Where none are needed everyone is let in, as `ANYBODY`.
 
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._keys = [key.encode() for key in keys]
-        if not all(re.fullmatch(rb"[!-~]+", key) for key in self._keys):
-            raise ValueError("an API key consists of one or more ASCII characters without spaces")
+    Args:
+        keys: those that let clients in.
+        required: a key is needed even while there are none; with any keys it always is, also once they are gone.
+        now: a clock in seconds since the epoch.
 
-    @property
-    def required(self) -> bool:
-        """Whether a key is needed."""
-        return bool(self._keys)
+    """
 
-    def salt(self, token: str | None) -> str | None:
-        """The prefix-cache salt of a token's owner, or None when the token is wrong or missing.
+    def __init__(
+        self, keys: Iterable[ApiKey] = (), *, required: bool = False, now: Callable[[], float] = time.time
+    ) -> None:
+        self.keys: tuple[ApiKey, ...] = tuple(keys)
+        self.required: Final = required or bool(self.keys)
+        self._now = now
+
+    def identify(self, token: str | None) -> ApiKey:
+        """Whose token this is.
 
         Every key is compared, each in constant time, so the time tells nothing about the keys.
+
+        Raises:
+            NotLetIn: nobody's, or it is missing, or has expired.
+
         """
-        if not self._keys:
-            return ""
+        if not self.required:
+            return ANYBODY
         if token is None:
+            raise NotLetIn(Reason.NO_KEY, "an API key is needed: Authorization: Bearer KEY")
+        offered = digest_of(token)
+        matches = [key for key in self.keys if hmac.compare_digest(offered, key.digest)]
+        if not matches:
+            raise NotLetIn(Reason.WRONG_KEY, "this API key is not known")
+        if self._expired(matches[0]):
+            raise NotLetIn(Reason.EXPIRED_KEY, "this API key has expired")
+        return matches[0]
+
+    def revoked(self, key: ApiKey) -> str | None:
+        """Why a key that let somebody in does so no more; None if it still does."""
+        if key is ANYBODY:
             return None
-        offered = token.encode("utf-8", "surrogatepass")
-        matches = [hmac.compare_digest(offered, key) for key in self._keys]
-        return hashlib.sha256(offered).hexdigest()[:32] if any(matches) else None
+        now = next((known for known in self.keys if known.digest == key.digest), None)
+        if now is None:
+            return "the API key was removed"
+        return "the API key has expired" if self._expired(now) else None
+
+    @property
+    def next_expiry(self) -> float | None:
+        """Seconds until the next key expires; None if none will."""
+        left = [key.expires - self._now() for key in self.keys if key.expires is not None]
+        return min((seconds for seconds in left if seconds > 0), default=None)
+
+    def _expired(self, key: ApiKey) -> bool:
+        return key.expires is not None and key.expires <= self._now()
 
 
 def bearer_token(authorization: str | None, subprotocols: Iterable[str]) -> str | None:

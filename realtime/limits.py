@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .access.quotas import Quota
 from .protocol import MAX_STREAMS
 
 
@@ -45,6 +46,20 @@ class Limits:
             raise ValueError(f"max_requests must be 1 to {MAX_STREAMS}, not {self.max_requests}")
         if min(self.warm_tokens_per_second, self.warm_burst_tokens) < 1:
             raise ValueError("warm_tokens_per_second and warm_burst_tokens must be at least 1")
+
+    def within(self, quota: Quota) -> Limits:
+        """These, with what a quota says of a connection.
+
+        Raises:
+            ValueError: there can't be so many.
+
+        """
+        found = {
+            "max_documents": quota.documents,
+            "max_document_bytes": quota.document_bytes,
+            "max_requests": quota.requests,
+        }
+        return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     @property
     def max_frame_bytes(self) -> int:

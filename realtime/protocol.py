@@ -53,6 +53,8 @@ class ErrorCode(StrEnum):
     REPLAY_DISABLED = "replay_disabled"
     UNKNOWN_REQUEST = "unknown_request"  # steer names a request that isn't a running edit
     TOO_MANY_CONVERSATIONS = "too_many_conversations"
+    TOO_MANY_CONNECTIONS = "too_many_connections"  # of this key
+    RATE_LIMITED = "rate_limited"  # more tokens a minute than are allowed
     ENGINE_UNAVAILABLE = "engine_unavailable"
     INTERNAL_ERROR = "internal_error"
 
@@ -425,7 +427,18 @@ class Steered(_Array, tag=10, frozen=True):
     operations: Natural
 
 
-ServerMessage = Welcome | Accepted | Delta | ScoredDelta | Ops | Done | Error | Nack | Pong | Steered
+class Notice(_Array, tag=9, frozen=True):
+    """Something that a client had better know, whatever it is doing; what it doesn't know it ignores.
+
+    ``draining``: the server goes away. It takes no new requests, finishes those that run if that takes no longer than
+    ``milliseconds``, and then closes with 1012.
+    """
+
+    kind: str
+    milliseconds: Natural | None = None
+
+
+ServerMessage = Welcome | Accepted | Delta | ScoredDelta | Ops | Done | Error | Nack | Pong | Notice | Steered
 
 
 class ProtocolError(Exception):

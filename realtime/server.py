@@ -22,7 +22,15 @@ from warmline.engine import EngineHandle, EngineOptions, ModelInfo
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
+from .access.accounts import Accounts
+from .access.gate import Gate
+from .access.keys import ApiKey, KeysError, joined, parse_keys, plain_keys, read_keys
+from .access.quotas import Quotas
+from .access.refusals import Reason, Refusals
+from .access.reloading import Reloader, Source
+from .access.tls import Certificate, TlsError
 from .auth import Authenticator, is_loopback
+from .drain import close_in_waves, drain
 from .limits import Limits
 from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
 from .prompting.fill_in_middle import FillMode, choose_form
@@ -31,7 +39,7 @@ from .protocol import SUBPROTOCOLS, CloseCode
 from .session import Service
 from .sockets.connection import Connection
 from .sockets.gateway_socket import GatewaySocket
-from .sockets.handshake import Gatekeeper
+from .sockets.handshake import Gatekeeper, Overload
 from .sockets.open_files import allow_sockets
 from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
@@ -48,9 +56,8 @@ _T = TypeVar("_T")
 
 _OPEN_TIMEOUT: Final = 5.0
 _CLOSE_TIMEOUT: Final = 2.0
-_DRAIN_TIMEOUT: Final = 1.0
-"""Seconds that requests have to end when the server closes."""
-_DRAIN_POLL: Final = 0.01
+_FULL_RETRY: Final = 5.0
+"""Seconds after which a full server may have room."""
 _PING_INTERVAL: Final = 20.0
 _PONG_SECONDS: Final = 120.0
 """A ping waits behind what a slow reader has not read yet: up to 200 kB with what its own kernel holds."""
@@ -75,7 +82,12 @@ class ServerConfig:
     Attributes:
         port: 0 takes a free one.
         http_port: where the HTTP API listens, on the same host; None leaves it out, 0 takes a free one.
-        api_keys: one of them is needed to connect; with none, everybody who reaches the port is let in.
+        api_keys: one of them, or of ``keys_file`` or ``keys_text``, is needed to connect; without any of the three,
+            everybody who reaches the port is let in. They are called ``key-1`` and so on.
+        keys_file: named keys, see `parse_keys`; read again when it changes.
+        keys_text: the same, as it would be in the file.
+        tls_certificate: a PEM file; both listeners speak TLS then. Read again when it changes.
+        tls_key: the PEM file of its key; None if ``tls_certificate`` has that, too.
         allow_anonymous: permits listening beyond this machine without API keys.
         allowed_hosts: names in the Host header that are answered, beside ``localhost`` and plain addresses.
         allowed_origins: pages that may connect, such as ``https://editor.example``; clients that are no browser
@@ -84,12 +96,19 @@ class ServerConfig:
         fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
         usage: the file that usage is summed in, see `UsageLedger`; None keeps no ledger.
+        quotas: bounds of what each key and each address use. Those of a connection are in ``limits``, but for
+            its tokens a minute.
+        drain_seconds: what running requests have to end after SIGTERM.
     """
 
     host: str = "127.0.0.1"
     port: int = 8765
     http_port: int | None = None
     api_keys: tuple[str, ...] = field(default=(), repr=False)
+    keys_file: Path | None = None
+    keys_text: str | None = field(default=None, repr=False)
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     allow_anonymous: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -98,6 +117,8 @@ class ServerConfig:
     max_connections: int = 10_000
     usage: Path | None = None
     limits: Limits = field(default_factory=Limits)
+    quotas: Quotas = field(default_factory=Quotas)
+    drain_seconds: float = 30.0
 
 
 class GatewayServer:
@@ -107,7 +128,7 @@ class GatewayServer:
         model: what the engine runs.
 
     Raises:
-        ServerError: the configuration would let strangers in, or an API key can't be sent.
+        ServerError: the configuration would let strangers in, or an API key or a certificate can't be used.
         LedgerError: the usage ledger can't be used.
         ValueError: the chat template of the model can't be used, or it can't fill in as asked.
 
@@ -115,16 +136,23 @@ class GatewayServer:
 
     def __init__(self, engine: EngineHandle, tokenizer: ChatTokenizer, config: ServerConfig) -> None:
         self._auth = _check_access(config)
+        self._certificate = _certificate(config)
         self.model = engine.model
         self._engine = engine
         self._config = config
         self._connections: set[Connection] = set()
-        self._draining = False
+        self._draining_until: float | None = None  # by the event loop's clock
+        self._hurry = asyncio.Event()
+        self._closed = False
+        self._expiry: asyncio.TimerHandle | None = None
         self._server: Server | None = None
         self._ledger = None if config.usage is None else UsageLedger(config.usage, engine.model.name)
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age, _about(engine.model))
+        self._metrics = metrics
         self._lag = LagMonitor(metrics)
+        self._gate = Gate(self._auth, Accounts(config.quotas, metrics), Refusals(metrics))
+        self._reloader = Reloader(self._sources(), metrics)
         self._service = Service(
             engine=engine,
             prompts=PromptBuilder(tokenizer, engine.model.max_sequence_tokens, fill),
@@ -135,7 +163,7 @@ class GatewayServer:
             observers=_observers(engine.model.name, self._ledger),
         )
         self._gatekeeper = Gatekeeper(
-            auth=self._auth,
+            gate=self._gate,
             metrics=metrics,
             allowed_hosts=(config.host, *config.allowed_hosts),
             allowed_origins=config.allowed_origins,
@@ -146,6 +174,7 @@ class GatewayServer:
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
         self._door = None if config.http_port is None else self._make_door()
+        self._doors = () if self._door is None else (self._door,)
 
     @property
     def port(self) -> int:
@@ -157,12 +186,13 @@ class GatewayServer:
     @property
     def url(self) -> str:
         """Where clients on this machine connect."""
-        return f"ws://{self._local_host}:{self.port}"
+        return f"{'ws' if self._certificate is None else 'wss'}://{self._local_host}:{self.port}"
 
     @property
     def http_url(self) -> str | None:
         """The base of the HTTP API for clients on this machine; None without one."""
-        return None if self._door is None else f"http://{self._local_host}:{self._door.port}/v1"
+        scheme = "http" if self._certificate is None else "https"
+        return None if self._door is None else f"{scheme}://{self._local_host}:{self._door.port}/v1"
 
     @property
     def _local_host(self) -> str:
@@ -194,7 +224,8 @@ class GatewayServer:
                 max_size=config.limits.max_frame_bytes,
                 write_limit=(high, high // 4),
                 logger=_silent_logger(),
-                create_connection=functools.partial(GatewaySocket, self._gatekeeper.refuse_body),  # type: ignore[arg-type]
+                create_connection=functools.partial(GatewaySocket, self._gatekeeper),  # type: ignore[arg-type]
+                ssl=None if self._certificate is None else self._certificate.context,
             )
         except OSError as error:
             raise ServerError(_explain(error, config.host, config.port)) from None
@@ -206,14 +237,38 @@ class GatewayServer:
                 await self._server.wait_closed()
                 raise ServerError(_explain(error, config.host, config.http_port, "--http-port")) from None
         self._lag.start(asyncio.get_running_loop())
+        self._reloader.start()
+        self._keys_changed()
+
+    def reload(self) -> None:
+        """Read keys and certificates again, soon. Those that can't be read stay as they are."""
+        self._reloader.ask()
+
+    async def drain(self, seconds: float) -> None:
+        """Take no more requests and sessions, and give those requests that run so many seconds to end.
+
+        Every client is told. `hurry` ends it before.
+        """
+        self._draining_until = asyncio.get_running_loop().time() + seconds
+        await drain(lambda: (*self._connections, *self._doors), seconds, self._hurry)
+
+    def hurry(self) -> None:
+        """Wait for nobody any more."""
+        self._hurry.set()
 
     async def close(self) -> None:
         """End every request, then close every connection with 1012, so that clients come again. Idempotent.
 
         Clients get the last frames of their requests if the engine ends them within a second.
         """
-        if self._server is not None:
-            await self._drain()
+        if self._server is not None and not self._closed:
+            self._closed = True
+            await self.drain(0)
+            await self._reloader.stop()
+            if self._expiry is not None:
+                self._expiry.cancel()
+            self._server.close(close_connections=False)
+            await close_in_waves(list(self._connections), self._hurry)
             self._server.close(code=CloseCode.SERVICE_RESTART, reason="the server restarts")
             await self._server.wait_closed()
             if self._door is not None:
@@ -224,19 +279,6 @@ class GatewayServer:
             if self._ledger is not None:
                 await asyncio.to_thread(self._ledger.close)
 
-    async def _drain(self) -> None:
-        self._draining = True
-        for connection in self._connections:
-            connection.drain()
-        if self._door is not None:
-            self._door.drain()
-        until = asyncio.get_running_loop().time() + _DRAIN_TIMEOUT
-        while (left := until - asyncio.get_running_loop().time()) > 0:
-            doors = () if self._door is None else (self._door,)
-            if all(client.drained for client in (*self._connections, *doors)):
-                break
-            await asyncio.sleep(min(left, _DRAIN_POLL))
-
     async def __aenter__(self) -> GatewayServer:
         await self.start()
         return self
@@ -246,10 +288,10 @@ class GatewayServer:
 
     async def _serve(self, ws: ServerConnection) -> None:
         assert isinstance(ws, GatewaySocket)
-        connection = Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8))
+        connection = Connection(ws, self._service, self._gate, self._name, secrets.token_hex(8))
         self._connections.add(connection)
-        if self._draining:
-            connection.drain()
+        if self._draining_until is not None:
+            connection.drain(max(0.0, self._draining_until - asyncio.get_running_loop().time()))
         try:
             await connection.run()
         finally:
@@ -261,13 +303,14 @@ class GatewayServer:
         config = self._config
         return HttpDoor(
             service=self._service,
-            auth=self._auth,
+            gate=self._gate,
             server=self._name,
             allowed_hosts=(config.host, *config.allowed_hosts),
             allowed_origins=config.allowed_origins,
             max_connections=config.max_connections,
             health=self._health,
             socket_port=lambda: self.port,
+            tls=None if self._certificate is None else self._certificate.context,
         )
 
     def _health(self) -> str | None:
@@ -276,13 +319,55 @@ class GatewayServer:
             return "the engine is gone"
         return f"the engine has given no sign of life for {age:.0f} seconds" if age > _HEARTBEAT_TIMEOUT else None
 
-    def _overload(self) -> str | None:
-        if self._draining:
-            return "the server restarts; come again later"
+    def _overload(self) -> Overload | None:
+        if self._draining_until is not None:
+            left = self._draining_until - asyncio.get_running_loop().time()
+            return Overload(Reason.DRAINING, "the server restarts; come again later", max(1.0, left))
         most = self._config.max_connections
         if len(self._connections) >= most:
-            return f"the server has all its {most} connections; come again later"
+            message = f"the server has all its {most} connections; come again later"
+            return Overload(Reason.FULL, message, _FULL_RETRY)
         return None
+
+    # Keys and certificates that change --------------------------------------------------------------------------
+
+    def _sources(self) -> list[Source]:
+        sources = []
+        if self._config.keys_file is not None:
+            sources.append(Source("keys", (self._config.keys_file,), self._read_keys))
+        if self._certificate is not None:
+            sources.append(Source("certificate", self._certificate.files, self._read_certificate))
+        return sources
+
+    def _read_keys(self) -> Callable[[], None]:
+        keys = _keys(self._config)
+
+        def take() -> None:
+            self._auth.keys = keys
+            self._keys_changed()
+
+        return take
+
+    def _read_certificate(self) -> Callable[[], None]:
+        assert self._certificate is not None
+        self._certificate.reload()
+        return lambda: None
+
+    def _keys_changed(self) -> None:
+        """End the sessions of keys that let nobody in any more, now and whenever one expires."""
+        self._metrics.api_keys.value = len(self._auth.keys)
+        self._gate.accounts.keys_changed(self._auth.keys)
+        for connection in list(self._connections):
+            if connection.key is not None and (why := self._auth.revoked(connection.key)) is not None:
+                connection.revoke(why)
+        if self._door is not None:
+            self._door.revoke(self._auth.revoked)
+        if self._expiry is not None:
+            self._expiry.cancel()
+        left = self._auth.next_expiry
+        loop = asyncio.get_running_loop()
+        # Not all at once: the clock on the wall may be set, and a loop's timer has its limits.
+        self._expiry = None if left is None else loop.call_later(min(left + 0.01, 60.0), self._keys_changed)
 
 
 async def serve_until_signal(
@@ -293,17 +378,33 @@ async def serve_until_signal(
 ) -> None:
     """Start an engine, serve it until SIGINT or SIGTERM, and close everything.
 
-    ``on_ready`` is called when the port listens.
+    After SIGTERM, running requests have ``config.drain_seconds`` to end; after SIGINT, or a second signal, they are
+    ended at once. SIGHUP has keys and certificates read again. ``on_ready`` is called when the port listens.
 
     Raises:
         EngineError, ServerError: it can't start.
 
     """
     check_address(config)  # before the engine takes its seconds to load
-    stop = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, stop.set)
+    serving: list[GatewayServer] = []
+
+    def end(at_once: bool) -> None:
+        if at_once or stop.is_set():
+            hurry.set()
+            for server in serving:
+                server.hurry()
+        stop.set()
+
+    def reload() -> None:
+        for server in serving:
+            server.reload()
+
+    loop.add_signal_handler(signal.SIGINT, end, True)
+    loop.add_signal_handler(signal.SIGTERM, end, False)
+    if hasattr(signal, "SIGHUP"):
+        loop.add_signal_handler(signal.SIGHUP, reload)
     try:
         starting = asyncio.ensure_future(engine.start())
         stopped = asyncio.ensure_future(stop.wait())
@@ -314,10 +415,14 @@ async def serve_until_signal(
             return
         starting.result()
         async with GatewayServer(engine, tokenizer, config) as server:
+            serving.append(server)
             settle_garbage_collection()
             on_ready(server)
             await stop.wait()
-            logger.info("draining")
+            if not hurry.is_set():
+                logger.info("draining", seconds=config.drain_seconds)
+                await server.drain(config.drain_seconds)
+            logger.info("closing")
     finally:
         stopped.cancel()
         await engine.close()
@@ -355,6 +460,7 @@ def check_address(config: ServerConfig) -> None:
 
     """
     _check_access(config)
+    _certificate(config)
     if config.http_port and config.http_port == config.port:
         raise ConfigError(f"--port and --http-port are both {config.port}: choose two")
     _check_free(config.host, config.port, "--port")
@@ -396,15 +502,36 @@ def _observers(model: str, *others: Observer | None) -> tuple[Observer, ...]:
 
 def _check_access(config: ServerConfig) -> Authenticator:
     try:
-        auth = Authenticator(config.api_keys)
-    except ValueError as error:
+        keys = _keys(config)
+    except KeysError as error:
         raise ConfigError(str(error)) from None
+    auth = Authenticator(keys, required=config.keys_file is not None or config.keys_text is not None)
     if not is_loopback(config.host) and not auth.required and not config.allow_anonymous:
         raise ConfigError(
             f"listening on {config.host} without an API key would let everybody on the network in: "
-            "add --api-key KEY, listen on 127.0.0.1, or say --allow-anonymous"
+            "add --api-key KEY or --keys FILE, listen on 127.0.0.1, or say --allow-anonymous"
         )
     return auth
+
+
+def _keys(config: ServerConfig) -> tuple[ApiKey, ...]:
+    groups = [plain_keys(config.api_keys)]
+    if config.keys_text is not None:
+        groups.append(parse_keys(config.keys_text, "WARMLINE_KEYS"))
+    if config.keys_file is not None:
+        groups.append(read_keys(config.keys_file))
+    return joined(groups)
+
+
+def _certificate(config: ServerConfig) -> Certificate | None:
+    if config.tls_certificate is None:
+        if config.tls_key is not None:
+            raise ConfigError("--tls-key needs --tls-cert, the certificate that it belongs to")
+        return None
+    try:
+        return Certificate(config.tls_certificate, config.tls_key)
+    except TlsError as error:
+        raise ConfigError(str(error)) from None
 
 
 def run(main: Coroutine[Any, Any, _T]) -> _T:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import structlog
 
+from .access.accounts import Usage
 from .documents.document import Document
 from .errors import FAULT, Refused, shown
 from .protocol import (
@@ -42,17 +43,27 @@ class Session:
     """Carries out a client's messages, in their order.
 
     A request answers for the version of its document that it named, whatever is changed meanwhile; closing the
-    document ends it. ``names`` is what all log lines about the session and its requests say.
+    document ends it. ``names`` is what all log lines about the session and its requests say; ``usage`` counts what it
+    uses for its key and its address, if anybody does.
     """
 
-    def __init__(self, service: Service, salt: str, send: Send, names: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        salt: str,
+        send: Send,
+        names: Mapping[str, object] | None = None,
+        usage: Usage | None = None,
+    ) -> None:
         self._service = service
+        self._usage = usage
+        self._limits = service.limits if usage is None else usage.narrowed(service.limits)
         self._names = names or {}
         self._send = send
         self._closed = False
         self._documents: dict[str, Document] = {}
         self._warmer = Warmer(service, salt, self._names)
-        self._requests = Requests(service, salt, send, self._documents, self._warmer, self._names)
+        self._requests = Requests(service, salt, send, self._documents, self._warmer, self._names, usage)
         service.metrics.sessions.inc()
 
     def handle(self, message: ClientMessage, received: int, parsed: int) -> None:
@@ -95,10 +106,13 @@ class Session:
         """The client takes what was sent: go on."""
         self._requests.pause(False)
 
-    def drain(self) -> None:
-        """The server goes away: end all requests, and take no more."""
-        self._requests.draining = True
+    def drain(self, seconds: float) -> None:
+        """The server goes away in so many seconds: take no more requests. Those that run go on."""
+        self._requests.drain(seconds)
         self._warmer.close()
+
+    def stop_requests(self) -> None:
+        """End all requests."""
         self._requests.stop_all()
 
     def close(self) -> None:
@@ -108,7 +122,7 @@ class Session:
         self._closed = True
         self._warmer.close()
         self._requests.stop_all()
-        self._service.metrics.documents.dec(len(self._documents))
+        self._count_documents(-len(self._documents))
         self._service.metrics.sessions.dec()
         self._documents.clear()
 
@@ -158,7 +172,7 @@ class Session:
         return document
 
     def _open(self, message: Open) -> None:
-        limits = self._service.limits
+        limits = self._limits
         held = self._documents.get(message.document)
         if held is not None and not _replaces(message, held):
             raise Refused(
@@ -167,16 +181,18 @@ class Session:
             )
         if held is None and len(self._documents) >= limits.max_documents:
             raise Refused(ErrorCode.TOO_MANY_DOCUMENTS, f"{limits.max_documents} documents are open; close one first")
+        if held is None and self._usage is not None:
+            self._usage.check_document()
         document = self._documents[message.document] = Document(message, limits)
         if held is None:
-            self._service.metrics.documents.inc()
+            self._count_documents(1)
         elif held.text != message.text:
             self._requests.replaced(message.document)
         self._warmer.opened(document)
 
     def _change(self, message: Change) -> None:
         document = self._document(message.document)
-        edits = document.change(message, self._service.limits)
+        edits = document.change(message, self._limits)
         applied = message.applied
         # What has ended, or is about to, is followed no more: there the client is believed.
         believed = applied is not None and self._requests.knows(applied.request)
@@ -188,9 +204,14 @@ class Session:
     def _close(self, message: Close) -> None:
         self._document(message.document)
         del self._documents[message.document]
-        self._service.metrics.documents.dec()
+        self._count_documents(-1)
         self._requests.stop_all(message.document)
         self._warmer.closed(message.document)
+
+    def _count_documents(self, change: int) -> None:
+        self._service.metrics.documents.inc(change)
+        if self._usage is not None:
+            self._usage.documents_opened(change)
 
 
 def _replaces(opened: Open, held: Document) -> bool:

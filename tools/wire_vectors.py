@@ -40,6 +40,7 @@ from warmline.realtime import (
     Interrupt,
     Logprob,
     Nack,
+    Notice,
     Open,
     Ops,
     Ping,
@@ -113,6 +114,8 @@ SERVER: Final[tuple[msgspec.Struct, ...]] = (
     Nack("file:///a.py", None, "unknown_document", "it is not open"),
     Nack("file:///a.py", 4, "hash_mismatch", "the hash differs"),
     Pong(1, 2, 3),
+    Notice("draining", 30_000),
+    Notice("later"),
     Steered(4, 2),
 )
 REFUSED: Final = (

@@ -22,6 +22,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from warmline.engine import GenerationRequest, ModelInfo, SamplingParams, pack_tokens
 
+from ..access.accounts import RETRY_SECONDS, Usage
+from ..access.keys import ANYBODY, ApiKey
 from ..errors import FAULT, Refused
 from ..prompting.chat_template import Role
 from ..prompting.planning import LONG_PLAN_CHARS
@@ -32,7 +34,7 @@ from ..telemetry.trace_context import trace_names, valid_traceparent
 from ..telemetry.tracing import Trace, clock
 from .answers import Answer, ChatAnswer, CompletionAnswer
 from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
-from .guard import SALT
+from .guard import USAGE
 from .problems import HttpCode, Problem
 from .reply import Reply
 from .responses import StreamResponse, WholeResponse
@@ -82,8 +84,8 @@ class Api:
         self._model = service.engine.model
         self._fingerprint = _fingerprint(server, self._model)
         self._started = int(time.time())
-        self._draining = False
-        self._replies: set[Reply] = set()
+        self._draining_until: float | None = None  # by `time.monotonic`
+        self._replies: dict[Reply, ApiKey] = {}
         self._running: Counter[str] = Counter()
 
     def application(self) -> Starlette:
@@ -110,11 +112,20 @@ class Api:
         """How many requests have not ended."""
         return len(self._replies)
 
-    def drain(self) -> None:
-        """The server goes away: end all requests, and take no more."""
-        self._draining = True
+    def drain(self, seconds: float) -> None:
+        """The server goes away in so many seconds: take no more requests. Those that run go on."""
+        self._draining_until = time.monotonic() + seconds
+
+    def stop_requests(self) -> None:
+        """End all requests."""
         for reply in list(self._replies):
-            reply.give_up(_restarting())
+            reply.give_up(self._restarting())
+
+    def revoke(self, revoked: Callable[[ApiKey], str | None]) -> None:
+        """End the requests of keys that let nobody in any more; ``revoked`` says why a key doesn't."""
+        for reply, key in list(self._replies.items()):
+            if (why := revoked(key)) is not None:
+                reply.give_up(Problem(ErrorCode.UNAUTHORIZED, why))
 
     # Routes ----------------------------------------------------------------------------------------------------
 
@@ -188,34 +199,42 @@ class Api:
 
     async def _generate(self, job: _Job, request: Request) -> StreamResponse | WholeResponse:
         """Submit a sequence; returns the response that writes its text."""
-        service, body, salt = self._service, job.body, request.scope["state"][SALT]
+        service, body = self._service, job.body
+        usage: Usage = request.scope["state"][USAGE]
+        salt = usage.key.salt
         self._check_model(body.model)
         self._check_tokens(job.sampling.logit_bias, "logit_bias")
         available, limit = self._model.max_sequence_tokens, service.limits.max_requests
         self._check_chars(job.chars)
         predicted = body.draft()[: MAX_CHARS_PER_TOKEN * available]
-        if self._draining:
-            raise _restarting()
+        if self._draining_until is not None:
+            raise self._restarting()
         if self._running[salt] >= limit:
-            raise Problem(ErrorCode.TOO_MANY_REQUESTS, f"{limit} requests are running; wait for one to end")
+            raise Problem(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"{limit} requests are running; wait for one to end",
+                retry_after=RETRY_SECONDS,
+            )
+        usage.check_request()
 
         def tokens() -> tuple[list[int], list[int] | None]:
             # Of a prediction no more is any use than an answer can have.
             return job.plan(), service.chat.tokenizer.encode(predicted)[:available] if predicted else None
 
         def ended(reply: Reply) -> None:
-            self._replies.discard(reply)
+            del self._replies[reply]
             service.metrics.running.dec()
-            self._leave(salt)
+            self._leave(usage)
 
         self._running[salt] += 1
+        usage.requests_started(1)
         try:
             if job.chars + len(predicted) > LONG_PLAN_CHARS:
                 prompt, draft = await asyncio.get_running_loop().run_in_executor(service.threads, tokens)
             else:
                 prompt, draft = tokens()
-            if self._draining:
-                raise _restarting()
+            if self._draining_until is not None:
+                raise self._restarting()
             sequence = GenerationRequest(
                 id=service.engine.next_id(),
                 prompt=pack_tokens(prompt),
@@ -225,17 +244,20 @@ class Api:
                 draft=None if draft is None else pack_tokens(draft),
             )
         except BaseException:
-            self._leave(salt)
+            self._leave(usage)
             raise
-        names = {"request": job.answer.id, "kind": job.kind, **trace_names(job.traceparent)}
-        reply = Reply(sequence, job.kind, job.trace, service, ended, names)
+        owner = {"key": usage.key.name} if usage.key is not ANYBODY else {}
+        names = {**owner, "request": job.answer.id, "kind": job.kind, **trace_names(job.traceparent)}
+        reply = Reply(sequence, job.kind, job.trace, service, ended, names, usage)
         service.metrics.running.inc()
-        self._replies.add(reply)
+        self._replies[reply] = usage.key
         reply.start()
         response = StreamResponse if body.stream else WholeResponse
         return response(reply, job.answer, service)
 
-    def _leave(self, salt: str) -> None:
+    def _leave(self, usage: Usage) -> None:
+        salt = usage.key.salt
+        usage.requests_started(-1)
         self._running[salt] -= 1
         if not self._running[salt]:
             del self._running[salt]
@@ -299,11 +321,15 @@ class Api:
             raise Problem(HttpCode.REQUEST_TIMEOUT, "the body did not come in time") from None
         return body
 
+    def _restarting(self) -> Problem:
+        left = 0.0 if self._draining_until is None else self._draining_until - time.monotonic()
+        return Problem(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; try again", retry_after=max(1.0, left))
+
     # What went wrong -------------------------------------------------------------------------------------------
 
     async def _refusal(self, request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refused)
-        return await self._problem(request, Problem(refusal.code, refusal.message))
+        return await self._problem(request, Problem(refusal.code, refusal.message, retry_after=refusal.retry_after))
 
     async def _problem(self, request: Request, problem: Exception) -> Response:
         assert isinstance(problem, Problem)
@@ -342,10 +368,6 @@ def _peer(request: Request) -> str:
     """Between whom the engine's time is shared evenly: each connection is one, as each session is."""
     host, port = request.client or ("", 0)
     return f"http {host} {port}"
-
-
-def _restarting() -> Problem:
-    return Problem(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; try again")
 
 
 def _fingerprint(server: str, model: ModelInfo) -> str:

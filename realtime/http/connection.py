@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from ..access.accounts import Account
+from ..access.gate import Gate
+from ..access.refusals import Reason
 from ..limits import Limits
 from ..sockets.kernel_buffers import bound_kernel_buffers
+from ..telemetry.metrics import Metrics
 from .lingering import LINGER_BYTES
 from .problems import HttpCode, Problem
 from .responses import ABORT
@@ -23,12 +26,12 @@ _MAX_PIPELINED: Final = 64
 class DoorConnection(HttpToolsProtocol):
     """Cuts connections that send no request, too long a head, too much at once, or that take nothing.
 
-    `limits`, `refused` and `most` are set on a subclass, since uvicorn makes the instances.
+    `limits`, `gate`, `metrics` and `most` are set on a subclass, since uvicorn makes the instances.
     """
 
     limits: Limits
-    refused: Callable[[str], None]
-    """Told the code of each refusal."""
+    gate: Gate
+    metrics: Metrics
     most: int
     """Sockets open at once; further ones are cut."""
 
@@ -38,11 +41,19 @@ class DoorConnection(HttpToolsProtocol):
         self._received = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._unanswered: list[RequestResponseCycle] = []
+        self._address = ""
+        self._account: Account | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
+        self._address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._account = self.gate.accounts.arrived(self._address)
         if len(self.connections) > self.most:
-            transport.abort()
+            self._turn_away(Reason.FULL)
+            return
+        if self._account is not None and self._account.has_too_many_connections:
+            self.metrics.limited("address", "connections")
+            self._turn_away(Reason.CONNECTIONS)
             return
         high = self.limits.write_high_water
         transport.set_write_buffer_limits(high, high // 4)
@@ -51,6 +62,8 @@ class DoorConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
+        if self._account is not None:
+            self._account.connections -= 1
         # uvicorn tells only the newest request that its client is gone, which may be one that waits behind another.
         for cycle in self._unanswered:
             if not cycle.response_complete:
@@ -65,7 +78,9 @@ class DoorConnection(HttpToolsProtocol):
         body = 2 * self.limits.max_frame_bytes + LINGER_BYTES
         waiting = sum(len(cycle.body) for cycle, _ in self.pipeline)
         too_much = self._received > (_MAX_HEAD if self._in_head else _MAX_HEAD + body)
-        if too_much or waiting > 2 * self.limits.max_frame_bytes:
+        if too_much and self._in_head:
+            self._turn_away(Reason.OVERSIZED_REQUEST)
+        elif too_much or waiting > 2 * self.limits.max_frame_bytes:
             self.transport.abort()
         elif self.pipeline:
             self.flow.resume_reading()  # uvicorn would read no further, nor see that the client goes
@@ -94,7 +109,7 @@ class DoorConnection(HttpToolsProtocol):
             if not cycle.response_complete and not own:
                 self.transport.abort()
                 return
-        self.refused(HttpCode.MALFORMED_REQUEST)
+        self.metrics.http_refused(HttpCode.MALFORMED_REQUEST)
         problem = Problem(HttpCode.MALFORMED_REQUEST, "this is no HTTP/1.1 request; the connection is closed")
         headers = {**problem.headers, "content-length": str(len(problem.body())), "connection": "close"}
         lines = [STATUS_LINE[problem.status], *(f"{name}: {value}\r\n".encode() for name, value in headers.items())]
@@ -105,7 +120,12 @@ class DoorConnection(HttpToolsProtocol):
         self.transport.abort()  # `close` would wait for a reader that takes nothing
 
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(self.limits.hello_timeout, self.transport.abort)
+        self._head_timer = self.loop.call_later(self.limits.hello_timeout, self._turn_away, Reason.SLOW_HANDSHAKE)
+
+    def _turn_away(self, reason: Reason) -> None:
+        """Cut it."""
+        self.gate.refusals.note("http", reason, self._address)
+        self.transport.abort()
 
     def _cancel_head_timer(self) -> None:
         if self._head_timer is not None:

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import Callable, Collection
 from typing import Final
 
 import uvicorn
 
-from ..auth import Authenticator
+from ..access.gate import Gate
+from ..access.keys import ApiKey
 from ..service import Service
 from .api import Api
 from .connection import DoorConnection
@@ -29,24 +31,26 @@ class HttpDoor:
     def __init__(
         self,
         service: Service,
-        auth: Authenticator,
+        gate: Gate,
         server: str,
         allowed_hosts: Collection[str],
         allowed_origins: Collection[str],
         max_connections: int,
         health: Callable[[], str | None],
         socket_port: Callable[[], int],
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """``socket_port`` is where WebSockets are, once the server listens there."""
+        """``socket_port`` is where WebSockets are, once the server listens there; ``tls`` makes it HTTPS."""
         self._api = Api(service, server, health)
         self._ticking: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
-        bound = {"limits": service.limits, "refused": service.metrics.http_refused, "most": max_connections}
+        self._tls = tls
+        bound = {"limits": service.limits, "gate": gate, "metrics": service.metrics, "most": max_connections}
         connection = type("BoundConnection", (DoorConnection,), bound)
         self._config = uvicorn.Config(
             Guard(
                 self._api.application(),
-                auth,
+                gate,
                 allowed_hosts,
                 allowed_origins,
                 socket_port,
@@ -83,18 +87,32 @@ class HttpDoor:
         self._sockets = await _listening(host, port)
         config, server = self._config, self._server
         config.load()
+        config.ssl = self._tls
         server.lifespan = config.lifespan_class(config)
         await server.startup(sockets=self._sockets)
         self._ticking = asyncio.get_running_loop().create_task(server.main_loop())
 
-    def drain(self) -> None:
-        """The server goes away: end all requests, and take no more."""
-        self._api.drain()
+    def drain(self, seconds: float) -> None:
+        """The server goes away in so many seconds: take no more requests."""
+        self._api.drain(seconds)
+
+    def stop_requests(self) -> None:
+        """End all requests."""
+        self._api.stop_requests()
+
+    def revoke(self, revoked: Callable[[ApiKey], str | None]) -> None:
+        """End the requests of keys that let nobody in any more; ``revoked`` says why a key doesn't."""
+        self._api.revoke(revoked)
 
     @property
     def drained(self) -> bool:
         """Whether every request has ended."""
         return self._api.running == 0
+
+    @property
+    def dead(self) -> bool:
+        """Never: who reads nothing is cut by himself, one of many."""
+        return False
 
     async def close(self) -> None:
         """Close every connection, those that don't read at once. Idempotent."""

@@ -8,13 +8,16 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..auth import Authenticator, bearer_token, host_allowed, origin_allowed
+from ..access.accounts import Usage
+from ..access.gate import Gate
+from ..access.refusals import Reason
+from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
 from ..protocol import ErrorCode
 from .lingering import Lingering
 from .problems import HttpCode, Problem
 
-SALT: Final = "warmline.salt"
-"""Where a request's state has the prefix-cache salt of its API key."""
+USAGE: Final = "warmline.usage"
+"""Where a request's state has what its API key and its address use, if it has shown a key that is needed."""
 OPEN_PATHS: Final = frozenset({"/healthz"})
 """What needs no key."""
 
@@ -30,14 +33,14 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        auth: Authenticator,
+        gate: Gate,
         allowed_hosts: Collection[str],
         allowed_origins: Collection[str],
         socket_port: Callable[[], int],
         refused: Callable[[str], None],
     ) -> None:
         self._app = app
-        self._auth = auth
+        self._gate = gate
         self._allowed_hosts = allowed_hosts
         self._allowed_origins = allowed_origins
         self._socket_port = socket_port
@@ -49,8 +52,9 @@ class Guard:
         receive, send = channels.receive, channels.send
         headers = Headers(scope=scope)
         origin = _single(headers, "origin")
+        address = str((scope.get("client") or ("",))[0])
         try:
-            self._check_source(headers, origin)
+            self._check_source(headers, origin, address)
             if origin is not None:
                 send = _readable_by(origin, send)
             if origin is not None and scope["method"] == "OPTIONS":
@@ -59,19 +63,23 @@ class Guard:
             if _wants_websocket(headers):
                 await self._show_the_way(send)
                 return
-            scope["state"][SALT] = self._salt(headers) if scope["path"] not in OPEN_PATHS else ""
+            if scope["path"] not in OPEN_PATHS:
+                scope["state"][USAGE] = self._identify(headers, address)
         except Problem as problem:
             self._refused(problem.code)
             await send_problem(problem, send)
             return
         await self._app(scope, receive, send)
 
-    def _check_source(self, headers: Headers, origin: str | None) -> None:
-        if not host_allowed(_single(headers, "host"), self._allowed_hosts):
+    def _check_source(self, headers: Headers, origin: str | None, address: str) -> None:
+        host = _single(headers, "host")
+        if not host_allowed(host, self._allowed_hosts):
+            self._gate.refusals.note("http", Reason.HOST, address, host=host)
             raise Problem(
                 HttpCode.FORBIDDEN, "this host name is not allowed; the server's --allowed-host option adds one"
             )
         if not origin_allowed(origin, self._allowed_origins):
+            self._gate.refusals.note("http", Reason.ORIGIN, address, origin=origin)
             raise Problem(
                 HttpCode.FORBIDDEN, "this origin is not allowed; the server's --allowed-origin option adds one"
             )
@@ -87,18 +95,20 @@ class Guard:
         self._refused(wrong_port.code)
         await _answer(send, wrong_port.status, f"{wrong_port.message}\n".encode(), {"content-type": "text/plain"})
 
-    def _salt(self, headers: Headers) -> str:
+    def _identify(self, headers: Headers, address: str) -> Usage:
+        gate = self._gate
         try:
             token = bearer_token(_single(headers, "authorization"), ())
         except ValueError as error:
-            if not self._auth.required:
-                return ""
-            raise Problem(ErrorCode.UNAUTHORIZED, str(error)) from None
-        salt = self._auth.salt(token)
-        if salt is None:
-            problem = "this API key is not known" if token else "an API key is needed: Authorization: Bearer KEY"
-            raise Problem(ErrorCode.UNAUTHORIZED, problem)
-        return salt
+            if gate.auth.required:
+                gate.refusals.note("http", Reason.UNREADABLE_KEY, address)
+                raise Problem(ErrorCode.UNAUTHORIZED, str(error)) from None
+            token = None
+        try:
+            return gate.accounts.usage(gate.auth.identify(token), address, connection=False)
+        except NotLetIn as problem:
+            gate.refusals.note("http", problem.reason, address)
+            raise Problem(ErrorCode.UNAUTHORIZED, str(problem)) from None
 
 
 async def send_problem(problem: Problem, send: Send) -> None:

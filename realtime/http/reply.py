@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from warmline.engine import Finished, GenerationRequest, SequenceEvent, TokenLogprobs
 
+from ..access.accounts import Usage
 from ..requests.receipts import receipt_of
 from ..service import Service
 from ..telemetry.request_end import RequestEnd, observe_end
@@ -53,10 +54,11 @@ class Reply:
         service: Service,
         on_end: Callable[[Reply], None],
         names: Mapping[str, object],
+        usage: Usage | None = None,
     ) -> None:
         """Prepare a sequence.
 
-        ``kind`` is what metrics call it, and ``on_end`` is told of the engine's last event.
+        ``kind`` is what metrics call it, ``on_end`` is told of the engine's last event, ``usage`` of what it cost.
         """
         self.trace = trace
         self.names = names
@@ -67,6 +69,7 @@ class Reply:
         self._observers = service.observers
         self._most = service.limits.pause_unsent_bytes
         self._on_end = on_end
+        self._usage = usage
         self._closed = False
         self._text: list[str] = []
         self._logprobs: list[TokenLogprobs] = []
@@ -138,6 +141,8 @@ class Reply:
             self._paused = True
             self._engine.pause(event.id, True)
         if self._finished is not None:
+            if self._usage is not None:
+                self._usage.spend(self._finished.computed_tokens, self._finished.output_tokens)
             self._on_end(self)
             self._observe()
         self._wake()

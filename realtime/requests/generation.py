@@ -316,6 +316,8 @@ class Generation:
     def _end(self, outcome: Reason, receipt: Receipt, timing: Timing) -> None:
         self.ended = True
         around = self._surroundings
+        if around.usage is not None:
+            around.usage.spend(receipt.computed_tokens, receipt.output_tokens)
         if not self._over(outcome):
             outcome, self._failure = "error", _failure(self.request, ErrorCode.INTERNAL_ERROR, "")
         try:

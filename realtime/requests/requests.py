@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 import structlog
 
+from ..access.accounts import RETRY_SECONDS, Usage
 from ..completing.supersede import Succession, find_continuation
 from ..documents.document import Document
 from ..errors import FAULT, Refused, shown
@@ -46,9 +48,6 @@ class Requests:
     """Starts requests and knows those that run.
 
     One with much text is accepted, or refused, when its prompt has been tokenised; others may be accepted before it.
-
-    Attributes:
-        draining: none is taken any more.
     """
 
     def __init__(
@@ -59,9 +58,11 @@ class Requests:
         documents: Mapping[str, Document],
         warmer: Warmer,
         names: Mapping[str, object],
+        usage: Usage | None = None,
     ) -> None:
-        self.draining = False
+        self._draining_until: float | None = None  # by `monotonic`
         self._service = service
+        self._usage = usage
         self._send = send
         self._documents = documents
         self._warmer = warmer
@@ -70,7 +71,7 @@ class Requests:
         self._running: dict[int, Generation] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._free_streams = list(reversed(range(MAX_STREAMS)))
-        self._surroundings = Surroundings(service, salt, send, self._request_ended, self._prepare, names)
+        self._surroundings = Surroundings(service, salt, send, self._request_ended, self._prepare, names, usage)
 
     def __len__(self) -> int:
         return len(self._running)
@@ -148,21 +149,30 @@ class Requests:
         request, limit = message.request, self._service.limits.max_requests
         if request in self._running or request in self._ended:
             raise Refused(ErrorCode.DUPLICATE_REQUEST, f"request id {request} was used before; take a new one")
-        if self.draining:
-            raise Refused(ErrorCode.ENGINE_UNAVAILABLE, "the server restarts; connect again", retryable=True)
+        if self._draining_until is not None:
+            raise Refused(
+                ErrorCode.ENGINE_UNAVAILABLE,
+                "the server restarts; connect again",
+                retryable=True,
+                retry_after=max(1.0, self._draining_until - monotonic()),
+            )
         going = sum(running.stopping is None for running in self._running.values()) - ending
         if not self._free_streams:
             raise Refused(
                 ErrorCode.TOO_MANY_REQUESTS,
                 f"{MAX_STREAMS} requests have not ended yet, though some were superseded or cancelled; wait for one",
                 retryable=True,
+                retry_after=RETRY_SECONDS,
             )
         if going >= limit:
             raise Refused(
                 ErrorCode.TOO_MANY_REQUESTS,
                 f"{limit} requests are running; wait for one to end or cancel it",
                 retryable=True,
+                retry_after=RETRY_SECONDS,
             )
+        if self._usage is not None:
+            self._usage.check_request(len(self._running) - going)
         if message.replay is not None and not self._service.allow_replay:
             raise Refused(ErrorCode.REPLAY_DISABLED, "this server was started without --allow-replay")
 
@@ -187,6 +197,8 @@ class Requests:
 
     def _add(self, request: Generation) -> None:
         self._service.metrics.running.inc()
+        if self._usage is not None:
+            self._usage.requests_started(1)
         stream = self._free_streams.pop()
         assert stream == request.stream
         self._running[request.request] = request
@@ -237,6 +249,10 @@ class Requests:
         running = self._running.get(request)
         if running is not None:
             self._carry_out(running, partial(running.stop, reason))
+
+    def drain(self, seconds: float) -> None:
+        """Take no more: the server goes away in so many seconds."""
+        self._draining_until = monotonic() + seconds
 
     def stop_all(self, document: str | None = None) -> None:
         """Cancel every request, or those of a document."""
@@ -293,7 +309,7 @@ class Requests:
         """
         self._service.metrics.message_refused(refusal.code)
         named = None if request in self._running else request
-        self._send(Error(named, refusal.code, refusal.message, refusal.retryable))
+        self._send(Error(named, refusal.code, refusal.message, refusal.retryable, refusal.retry_after_ms))
 
     def _refusal(self, error: Exception, names: Mapping[str, object]) -> Refused:
         if isinstance(error, Refused):
@@ -304,6 +320,8 @@ class Requests:
     def _release(self, request: Generation) -> None:
         del self._running[request.request]
         self._service.metrics.running.dec()
+        if self._usage is not None:
+            self._usage.requests_started(-1)
         self._free_streams.append(request.stream)
         self._warmer.request_ended(request.request)
 

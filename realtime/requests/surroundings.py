@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from warmline.engine import GenerationRequest
 
+from ..access.accounts import Usage
 from ..prompting.prompts import Layout, PromptPlan
 from ..protocol import ServerMessage
 from ..service import Service
@@ -36,6 +37,7 @@ class Surroundings:
         on_end: told of each request that was accepted, after its terminal frame.
         prepare: makes a request's plan, and starts it.
         names: what log lines about the session's requests say: which session it is, and what its client calls itself.
+        usage: counts what they cost for the key and the address, if anybody does.
         paused: the engine is to compute nothing for them.
     """
 
@@ -45,5 +47,6 @@ class Surroundings:
     on_end: Callable[[Generation], None]
     prepare: Callable[[Generation, Layout, Make], None]
     names: Mapping[str, object]
+    usage: Usage | None = None
     paused: bool = False
     client: str = field(default_factory=lambda: str(next(_clients)))

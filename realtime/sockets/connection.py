@@ -8,7 +8,11 @@ from typing import Final
 import structlog
 from websockets.exceptions import ConnectionClosed
 
-from ..auth import Authenticator
+from ..access.accounts import Usage
+from ..access.gate import Gate
+from ..access.keys import ApiKey
+from ..access.refusals import Reason
+from ..auth import NotLetIn
 from ..documents.large_open import LARGE_FRAME, count_open, read_open
 from ..errors import Refused
 from ..protocol import (
@@ -18,6 +22,7 @@ from ..protocol import (
     Error,
     ErrorCode,
     Hello,
+    Notice,
     Open,
     ProtocolError,
     ServerMessage,
@@ -38,17 +43,19 @@ _MESSAGES_PER_TURN: Final = 64
 """How many messages of one client are taken from its queue before others get their turn."""
 _KEEP_SECONDS: Final = 0.002
 """How long `Accepted` may wait for a frame to leave with: a write each costs both ends more than its making."""
+_DEAD_SECONDS: Final = 5.0
+"""How long a reader that has much to read may take nothing before a server that goes away waits for it no more."""
 
 
 class Connection:
     """Serves one accepted WebSocket until it closes."""
 
-    def __init__(self, ws: GatewaySocket, service: Service, auth: Authenticator, server: str, name: str) -> None:
+    def __init__(self, ws: GatewaySocket, service: Service, gate: Gate, server: str, name: str) -> None:
         assert ws.subprotocol is not None
         self._ws = ws
         self._service = service
         self._limits = service.limits
-        self._auth = auth
+        self._gate = gate
         self._server = server
         self._name = name
         self._names = {"session": name}  # what log lines say of it
@@ -58,11 +65,13 @@ class Connection:
         self._kept = b""
         self._keeping: asyncio.TimerHandle | None = None
         self._session: Session | None = None
+        self._usage: Usage | None = None
         self._received = 0
         self._taken = 0  # the clock when the message that is handled was taken from the queue
         self._errors_in_row = 0
         self._ended = False
-        self._draining = False
+        self._draining_until: float | None = None  # by the clock of the event loop
+        self._taken_until, self._taken_at = 0, 0.0
         self._paused = False
         self._in_hand = False
         self._closing: asyncio.Task[None] | None = None
@@ -79,12 +88,13 @@ class Connection:
                 async with asyncio.timeout(self._limits.hello_timeout):
                     self._session = session = await self._greet()
             except TimeoutError:
+                self._gate.refusals.note("websocket", Reason.NO_HELLO, self._ws.address)
                 await self._ws.close(CloseCode.HELLO_TIMEOUT, "no hello in time")
                 return
             if session is None:
                 return
-            if self._draining:
-                session.drain()
+            if self._draining_until is not None:
+                self._say_draining(session, self._draining_until)
             self._ws.on_message = self._take_at_once
             handled = busy = 0
             while (message := await self._read()) is not None:
@@ -128,16 +138,56 @@ class Connection:
             self._ws.write(data)
         return encoded
 
-    def drain(self) -> None:
-        """The server goes away: end all requests, and take no more."""
-        self._draining = True
+    @property
+    def key(self) -> ApiKey | None:
+        """Whose session it is; None while that isn't known, or once it has ended."""
+        return None if self._usage is None else self._usage.key
+
+    def revoke(self, why: str) -> None:
+        """The key lets nobody in any more: end the session."""
+        if self._ended or self._usage is None:
+            return
+        self._gate.refusals.note("websocket", Reason.REVOKED_KEY, self._ws.address, key=self._usage.key.name)
+        self.send(Error(None, ErrorCode.UNAUTHORIZED, why))
+        self._end_soon(CloseCode.UNAUTHORIZED, why)
+
+    # When the server goes away ---------------------------------------------------------------------------------
+
+    def drain(self, seconds: float) -> None:
+        """Take no more requests. Those that run may end within so many seconds; with 0 they are ended soon anyway."""
+        self._draining_until = asyncio.get_running_loop().time() + seconds
+        if self._session is not None and not self._ended:
+            self._say_draining(self._session, self._draining_until)
+
+    def _say_draining(self, session: Session, until: float) -> None:
+        left = max(0.0, until - asyncio.get_running_loop().time())
+        session.drain(left)
+        if left > 0:
+            self.send(Notice("draining", int(left * 1000)))
+
+    def stop_requests(self) -> None:
+        """End all requests now."""
         if self._session is not None:
-            self._session.drain()
+            self._session.stop_requests()
 
     @property
     def drained(self) -> bool:
-        """Whether every request has ended and its terminal frame was written."""
+        """Whether every request has ended and its terminal frame was written, or can't be."""
         return self._session is None or self._ended or (self._session.running == 0 and len(self._outbox) == 0)
+
+    @property
+    def dead(self) -> bool:
+        """Whether its reader has much to read, and has taken nothing of it for a while in which this was asked."""
+        now, taken = asyncio.get_running_loop().time(), self._ws.taken
+        if not self._ws.congested or taken != self._taken_until:
+            self._taken_until, self._taken_at = taken, now
+        return now - self._taken_at > _DEAD_SECONDS
+
+    async def close(self, code: int, reason: str) -> None:
+        """End all that runs, and close the socket; returns when it is closed."""
+        self._end_soon(code, reason)
+        assert self._closing is not None
+        await asyncio.wait((self._closing,))
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -149,12 +199,10 @@ class Connection:
                 if not await self._refuse(None, refusal):
                     return None
                 continue
-            salt = self._ws.salt if self._ws.salt is not None else self._auth.salt(message.token)
-            if salt is None:
-                problem = "hello has no token" if message.token is None else "the token is wrong"
-                self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{problem}; this server needs an API key"))
-                await self._ws.close(CloseCode.UNAUTHORIZED, problem)
+            usage = await self._admit(message)
+            if usage is None:
                 return None
+            limits = usage.narrowed(self._limits)
             model = self._service.engine.model
             self.send(
                 Welcome(
@@ -162,14 +210,45 @@ class Connection:
                     server=self._server,
                     model=model.name,
                     context_length=min(model.context_length, model.max_sequence_tokens),
-                    max_document_bytes=self._limits.max_document_bytes,
-                    max_requests=self._limits.max_requests,
+                    max_document_bytes=limits.max_document_bytes,
+                    max_requests=limits.max_requests,
                 )
             )
             if message.client:
                 self._names["client"] = message.client
+            if self._gate.auth.required:
+                self._names["key"] = usage.key.name
             logger.debug("session opened", **self._names)
-            return Session(self._service, salt, self.send, self._names)
+            self._usage = usage
+            usage.sessions_opened(1)
+            return Session(self._service, usage.key.salt, self.send, self._names, usage)
+        return None
+
+    async def _admit(self, hello: Hello) -> Usage | None:
+        """What the session may use by the key of the upgrade or of `hello`; None if the socket was closed instead."""
+        gate, ws = self._gate, self._ws
+        name = None
+        try:
+            key = ws.key
+            if key is None:
+                key = gate.auth.identify(hello.token)
+            elif (why := gate.auth.revoked(key)) is not None:
+                raise NotLetIn(Reason.REVOKED_KEY, why)
+            name = key.name
+            usage = gate.accounts.usage(key, ws.address)
+            usage.check_connection()
+        except NotLetIn as problem:
+            gate.refusals.note("websocket", problem.reason, ws.address)
+            told = {Reason.NO_KEY: "hello has no token", Reason.WRONG_KEY: "the token is wrong"}
+            why = told.get(problem.reason, str(problem))
+            self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{why}; this server needs an API key"))
+            await ws.close(CloseCode.UNAUTHORIZED, why)
+        except Refused as refusal:
+            gate.refusals.note("websocket", Reason.CONNECTIONS, ws.address, key=name)
+            self.send(Error(None, refusal.code, refusal.message, refusal.retryable, refusal.retry_after_ms))
+            await ws.close(CloseCode.TRY_AGAIN_LATER, "the API key has all its connections")
+        else:
+            return usage
         return None
 
     async def _read(self) -> ClientMessage | None:
@@ -239,7 +318,7 @@ class Connection:
             self._session.refuse(request, refusal)
         else:
             self._service.metrics.message_refused(refusal.code)
-            self.send(Error(request, refusal.code, refusal.message))
+            self.send(Error(request, refusal.code, refusal.message, refusal.retryable, refusal.retry_after_ms))
         self._errors_in_row += 1
         if refusal.code == ErrorCode.WRONG_FRAME_TYPE:
             await self._ws.close(CloseCode.UNSUPPORTED_DATA, refusal.message)
@@ -340,3 +419,6 @@ class Connection:
         self._outbox.take()
         if self._session is not None:
             self._session.close()
+        if self._usage is not None:
+            self._usage.sessions_opened(-1)
+            self._usage = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, native where it can be
@@ -15,6 +15,8 @@ from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, n
 from websockets.http11 import Response
 from websockets.protocol import Event, State
 
+from ..access.accounts import Account
+from ..access.keys import ApiKey
 from ..telemetry.tracing import clock
 from .framing import KEY_BYTES, FrameBounds, find_message
 from .kernel_buffers import bound_kernel_buffers
@@ -23,8 +25,26 @@ TURN_NS: Final = 1_000_000
 """How long one client's messages are handled before others get their turn."""
 _OPEN: Final = State.OPEN
 """Looked up once: as an attribute of its enumeration it costs a fifth of a frame's way through here."""
+_OVERSIZED: Final = frozenset({"RequestLineTooLong", "HeaderLineTooLong", "TooManyHeaders"})
+"""By name, since not all versions of the library have them."""
 _FRAMES_AT_ONCE: Final = 16
 """What the library's parser is given between two looks at the clock; a ping costs it 8 us."""
+
+
+class Watch(Protocol):
+    """What is told of sockets that come and go."""
+
+    def refuse_body(self, connection: ServerConnection) -> Response:
+        """The answer to a request that the library's parser doesn't take since it has a body."""
+
+    def arrived(self, address: str) -> Account | None:
+        """A socket came from an address; in whose account it counts, if in any."""
+
+    def no_request(self, address: str) -> None:
+        """A socket was cut since its request did not come in time."""
+
+    def oversized_request(self, address: str) -> None:
+        """A request was refused for the length of its line or its headers."""
 
 
 class GatewaySocket(ServerConnection):
@@ -43,13 +63,17 @@ class GatewaySocket(ServerConnection):
         on_closing: called once, when the connection begins to close: nothing can be sent any more.
         on_message: may take messages from within the socket's callback, while none is queued; returns whether it
             did. The queue and a task's turn would take as long as much of the request's way through here.
-        salt: the prefix-cache salt of the upgrade's credential; None if it had none.
+        address: where it comes from.
+        account: what its address has; None if that is not counted.
+        key: that of the upgrade's credential; None if it had none.
     """
 
-    def __init__(self, refuse: Callable[[ServerConnection], Response], *args: Any, **kwargs: Any) -> None:
-        """``refuse`` gives the answer to a request that the library's parser doesn't take since it has a body."""
+    def __init__(self, watch: Watch, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._refuse = refuse
+        self._watch = watch
+        self.address = ""
+        self.account: Account | None = None
+        self._oversized = False
         self.received = 0
         self.written = 0
         self.congested = False
@@ -57,7 +81,7 @@ class GatewaySocket(ServerConnection):
         self.on_drained: Callable[[], None] | None = None
         self.on_closing: Callable[[], None] | None = None
         self.on_message: Callable[[bytes], bool] | None = None
-        self.salt: str | None = None
+        self.key: ApiKey | None = None
         self._bounds = FrameBounds()
         self._queued = 0
         self._queue_is_full = False
@@ -71,6 +95,8 @@ class GatewaySocket(ServerConnection):
         self.recv_messages.pause = self._queue_filled
         self.recv_messages.resume = self._queue_drained
         bound_kernel_buffers(transport)
+        self.address = str((transport.get_extra_info("peername") or ("",))[0])
+        self.account = self._watch.arrived(self.address)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -96,6 +122,10 @@ class GatewaySocket(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._drop_held()
+        if self.account is not None:
+            self.account.connections -= 1
+        if self.request is None and exc is None and self.protocol.handshake_exc is None:
+            self._watch.no_request(self.address)  # it was not the peer who ended it
         super().connection_lost(exc)
 
     def _take(self, data: bytes, at: int, began: int) -> None:
@@ -198,7 +228,10 @@ class GatewaySocket(ServerConnection):
         cause = getattr(self.protocol.handshake_exc, "__cause__", None)
         if self.request is None and _is_http(cause) and self.protocol.writes:
             # The library ends the connection without a word, and lets it read until the other side has closed it.
-            self.protocol.writes.insert(0, self._refuse(self).serialize())
+            self.protocol.writes.insert(0, self._watch.refuse_body(self).serialize())
+        elif not self._oversized and type(self.protocol.handshake_exc).__name__ in _OVERSIZED:
+            self._oversized = True
+            self._watch.oversized_request(self.address)
         super().send_data()
         if self.on_closing is not None and self.protocol.state in (State.CLOSING, State.CLOSED):
             closing, self.on_closing = self.on_closing, None

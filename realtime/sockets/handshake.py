@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -11,7 +13,11 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from ..auth import Authenticator, bearer_token, host_allowed, origin_allowed
+from ..access.accounts import RETRY_CONNECTION_SECONDS, Account
+from ..access.gate import Gate
+from ..access.refusals import Reason
+from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
+from ..errors import Refused
 from ..protocol import SUBPROTOCOLS
 from ..telemetry.metrics import Metrics
 from .gateway_socket import GatewaySocket
@@ -19,25 +25,34 @@ from .gateway_socket import GatewaySocket
 SOCKET_PATH: Final = "/"
 
 
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """Why no new sessions are taken: a text for whoever asks, and in how many seconds it may be otherwise."""
+
+    reason: Reason
+    message: str
+    retry_after: float
+
+
 class Gatekeeper:
     """Answers every HTTP request of the listener that is not let in as a WebSocket.
 
-    ``health`` and ``overload`` return what is wrong, or None; ``http_port`` where the HTTP API listens, or None.
-    With ``metrics_need_key``, /metrics wants an API key.
+    ``health`` returns what is wrong, or None; ``overload`` why no sessions are taken, or None; ``http_port`` where
+    the HTTP API listens, or None. With ``metrics_need_key``, /metrics wants an API key.
     """
 
     def __init__(
         self,
-        auth: Authenticator,
+        gate: Gate,
         metrics: Metrics,
         allowed_hosts: Collection[str],
         allowed_origins: Collection[str],
         metrics_need_key: bool,
         health: Callable[[], str | None],
-        overload: Callable[[], str | None],
+        overload: Callable[[], Overload | None],
         http_port: Callable[[], int | None],
     ) -> None:
-        self._auth = auth
+        self._auth, self._accounts, self._refusals = gate.auth, gate.accounts, gate.refusals
         self._metrics = metrics
         self._allowed_hosts = allowed_hosts
         self._allowed_origins = allowed_origins
@@ -50,7 +65,9 @@ class Gatekeeper:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
         respond = connection.respond
         headers = request.headers
-        if not host_allowed(_single(headers, "Host"), self._allowed_hosts):
+        host = _single(headers, "Host")
+        if not host_allowed(host, self._allowed_hosts):
+            self._turned_away(connection, Reason.HOST, host=host)
             return respond(
                 HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
             )
@@ -60,7 +77,8 @@ class Gatekeeper:
         if path == "/healthz":
             return _state(connection, self._health())
         if path == "/readyz":
-            return _state(connection, self._health() or self._overload())
+            overload = self._overload()
+            return _state(connection, self._health() or (None if overload is None else overload.message))
         if path == "/metrics":
             return self._answer_metrics(connection, headers)
         if path != SOCKET_PATH:
@@ -90,24 +108,45 @@ class Gatekeeper:
         return f"The HTTP API is on port {port} (--http-port)."
 
     def _answer_metrics(self, connection: ServerConnection, headers: Headers) -> Response:
-        if self._metrics_need_key and not self._has_key(headers):
+        if self._metrics_need_key and (reason := self._has_no_key(headers)) is not None:
+            self._turned_away(connection, reason, path="/metrics")
             return _unauthorized(connection, "Metrics need an API key here (Authorization: Bearer KEY).\n")
         response = connection.respond(HTTPStatus.OK, self._metrics.render().decode())
         del response.headers["Content-Type"]
         response.headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
         return response
 
-    def _has_key(self, headers: Headers) -> bool:
+    def _has_no_key(self, headers: Headers) -> Reason | None:
+        """Why a request has no key; also where nobody needs one, since then nobody has."""
+        if not self._auth.required:
+            return Reason.NO_KEY
         try:
-            token = bearer_token(_single(headers, "Authorization"), ())
+            self._auth.identify(bearer_token(_single(headers, "Authorization"), ()))
         except ValueError:
-            return False
-        return self._auth.required and self._auth.salt(token) is not None
+            return Reason.UNREADABLE_KEY
+        except NotLetIn as problem:
+            return problem.reason
+        return None
 
     def _check_upgrade(self, connection: ServerConnection, headers: Headers) -> Response | None:
-        if (problem := self._overload()) is not None:
-            return _state(connection, problem)
-        if not origin_allowed(_single(headers, "Origin"), self._allowed_origins):
+        assert isinstance(connection, GatewaySocket)
+        if (overload := self._overload()) is not None:
+            self._turned_away(connection, overload.reason)
+            return _retry_later(
+                connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"{overload.message}\n"), overload.retry_after
+            )
+        account = connection.account
+        if account is not None and account.has_too_many_connections:
+            self._metrics.limited("address", "connections")
+            return self._too_many(
+                connection,
+                f"an address may have {account.quota.connections} connections at once "
+                "(the limit address.connections)",
+                RETRY_CONNECTION_SECONDS,
+            )
+        origin = _single(headers, "Origin")
+        if not origin_allowed(origin, self._allowed_origins):
+            self._turned_away(connection, Reason.ORIGIN, origin=origin)
             return connection.respond(
                 HTTPStatus.FORBIDDEN, "This origin is not allowed; the server's --allowed-origin option adds one.\n"
             )
@@ -117,20 +156,54 @@ class Gatekeeper:
             for subprotocol in value.split(",")
         ]
         if not any(subprotocol in SUBPROTOCOLS for subprotocol in offered):
+            self._turned_away(connection, Reason.SUBPROTOCOL)
             return connection.respond(
                 HTTPStatus.BAD_REQUEST, f"Offer a subprotocol (Sec-WebSocket-Protocol): {' or '.join(SUBPROTOCOLS)}\n"
             )
+        return self._check_credential(connection, headers, offered)
+
+    def _check_credential(
+        self, connection: GatewaySocket, headers: Headers, offered: Collection[str]
+    ) -> Response | None:
+        """Look at the upgrade's key. One that has none may still show it in `hello`."""
         try:
             token = bearer_token(_single(headers, "Authorization"), offered)
+            if token is None:
+                return None
+            key = self._auth.identify(token)
+            self._accounts.usage(key, connection.address).check_connection()
         except ValueError as error:
+            self._turned_away(connection, Reason.UNREADABLE_KEY)
             return _unauthorized(connection, f"{error}\n")
-        if token is not None:
-            salt = self._auth.salt(token)
-            if salt is None:
-                return _unauthorized(connection, "This API key is not known.\n")
-            assert isinstance(connection, GatewaySocket)
-            connection.salt = salt
+        except NotLetIn as problem:
+            self._turned_away(connection, problem.reason)
+            return _unauthorized(connection, f"{problem}\n")
+        except Refused as refusal:
+            return self._too_many(connection, refusal.message, refusal.retry_after or 0, key=key.name)
+        connection.key = key
         return None
+
+    def _too_many(self, connection: GatewaySocket, message: str, after: float, key: str | None = None) -> Response:
+        self._turned_away(connection, Reason.CONNECTIONS, key=key)
+        return _retry_later(connection.respond(HTTPStatus.TOO_MANY_REQUESTS, f"{message}\n"), after)
+
+    def _turned_away(self, connection: ServerConnection, reason: Reason, **said: str | None) -> None:
+        assert isinstance(connection, GatewaySocket)
+        self._refusals.note("websocket", reason, connection.address, **said)
+
+    # Sockets that come and go, see `Watch` ----------------------------------------------------------------------
+
+    def arrived(self, address: str) -> Account | None:
+        """Count a socket in the account of its address."""
+        return self._accounts.arrived(address)
+
+    def no_request(self, address: str) -> None:
+        """A socket was cut since its request did not come in time."""
+        self._refusals.note("websocket", Reason.SLOW_HANDSHAKE, address)
+
+    def oversized_request(self, address: str) -> None:
+        """A request was refused for the length of its line or its headers."""
+        self._refusals.note("websocket", Reason.OVERSIZED_REQUEST, address)
 
 
 def _single(headers: Headers, name: str) -> str | None:
@@ -145,6 +218,11 @@ def _state(connection: ServerConnection, problem: str | None) -> Response:
     if problem is None:
         return connection.respond(HTTPStatus.OK, "ok\n")
     return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
+
+
+def _retry_later(response: Response, seconds: float) -> Response:
+    response.headers["Retry-After"] = str(max(1, math.ceil(seconds)))  # RFC 9110, 10.2.3: whole seconds
+    return response
 
 
 def _unauthorized(connection: ServerConnection, text: str) -> Response:

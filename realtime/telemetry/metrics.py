@@ -58,6 +58,24 @@ class Metrics:
         self._http_refused = self._counts(
             "warmline_refused_http_requests", "Requests of the HTTP API that got no answer, by error code.", "code"
         )
+        self._turned_away = self._counts(
+            "warmline_refused_connections",
+            "Handshakes, GETs and sessions that were turned away, by listener and reason.",
+            "listener",
+            "reason",
+        )
+        self._limited = self._counts(
+            "warmline_limited", "Refusals by a limit of a connection, an API key or an address.", "scope", "limit"
+        )
+        self.key_tokens = self._counts(
+            "warmline_key_tokens", "Tokens computed of prompts and generated, by the API key's name.", "key", "kind"
+        )
+        self.key_sessions = Counts(GaugeMetricFamily, "warmline_key_sessions", "Sessions by API key's name.", ["key"])
+        self.registry.register(self.key_sessions)
+        self.api_keys = self._gauge("warmline_api_keys", "API keys that are known.")
+        self._reloads = self._counts(
+            "warmline_reloads", "Times that keys or certificates were read again.", "what", "outcome"
+        )
         self._requests = self._counts("warmline_requests", "Requests ended.", "kind", "outcome")
         self.warm_requests = Counter(
             "warmline_warm_requests",
@@ -154,6 +172,18 @@ class Metrics:
     def http_refused(self, code: str) -> None:
         """Count a request of the HTTP API that was answered with an error, also one within a stream."""
         self._http_refused.of(code).inc()
+
+    def connection_refused(self, listener: str, reason: str) -> None:
+        """Count somebody who was turned away."""
+        self._turned_away.of(listener, reason).inc()
+
+    def limited(self, scope: str, limit: str) -> None:
+        """Count a refusal by a limit."""
+        self._limited.of(scope, limit).inc()
+
+    def reloaded(self, what: str, outcome: str) -> None:
+        """Count a reading of files that may have changed: ``read`` or ``failed``."""
+        self._reloads.of(what, outcome).inc()
 
     def render(self) -> bytes:
         """Everything in Prometheus' text format."""

@@ -365,7 +365,8 @@ async def test_a_request_whose_own_frame_is_too_much_ends_once(serve, dial, engi
         if ended_by == "cancel":
             session.handle(Cancel(2), 0, 0)
         elif ended_by == "drain":
-            connection.drain()
+            connection.drain(0)
+            connection.stop_requests()
         else:
             session.close()
     await until(lambda: session.running == 0 and engine.running == 0)

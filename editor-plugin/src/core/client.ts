@@ -281,6 +281,8 @@ export class Client implements Disposable {
       } else {
         this.environment.log.warn(`the server reports: ${message.message} (${message.code})`);
       }
+    } else if (message.type === 'notice') {
+      this.environment.log.info(`the server gives notice: ${message.kind}`); // it is soon followed by a close, or by nothing
     } else {
       this.connection.misbehaved(`the server sent an unexpected ${message.type}`);
     }

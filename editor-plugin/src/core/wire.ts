@@ -179,6 +179,7 @@ export const SERVER_MESSAGES = {
   },
   nack: { tag: 7, body: record({ document: text(), held: nullable(natural), code: text(), message: text() }) },
   pong: { tag: 8, body: record({ sent: natural, received: natural, replied: natural }) },
+  notice: { tag: 9, body: record({ kind: text(), milliseconds: naturalOrNull }) },
   steered: { tag: 10, body: record({ request, operations: natural }) },
 } as const;
 

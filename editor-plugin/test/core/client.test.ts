@@ -107,6 +107,17 @@ describe('a completion', () => {
     expect(server.of('complete')).toEqual([]);
   });
 
+  it('goes on when the server gives notice, whatever it is of', async () => {
+    const { client, server, document } = await opened();
+    const completion = client.complete(document, 0);
+    server.say({ type: 'notice', kind: 'draining', milliseconds: 30_000 }, { type: 'notice', kind: 'later' });
+    expect(client.state).toMatchObject({ name: 'ready' });
+    server.say({ type: 'accepted', request: 1, stream: 0 }, { type: 'delta', stream: 0, text: 'x' });
+    server.say({ type: 'done', request: 1, reason: 'stop' });
+    expect(await completion.ended).toMatchObject({ ok: true });
+    expect(completion.text).toBe('x');
+  });
+
   it('gives up a server that sends what makes no sense', async () => {
     for (const nonsense of [
       { type: 'delta', stream: 5, text: 'x' },

@@ -8,7 +8,7 @@ import msgspec
 import openai
 import pytest
 from warmline.engine import unpack_tokens
-from warmline.realtime.auth import Authenticator
+from warmline.realtime.access.keys import ApiKey
 from warmline.realtime.protocol import Complete
 
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -254,7 +254,7 @@ async def test_a_key_has_one_prefix_cache_whatever_it_comes_through(serve_http, 
     await wire.send(Complete(1, "file:///a", 1, 1))
     await wire.ended()
     salts = [request.salt for request in engine.requests]
-    assert salts == [Authenticator(["right"]).salt("right"), Authenticator(["other"]).salt("other"), salts[0]]
+    assert salts == [ApiKey.of("a", "right").salt, ApiKey.of("b", "other").salt, salts[0]]
 
 
 async def test_connections_of_one_key_share_the_engine_evenly(serve_http, bare, engine):

@@ -143,13 +143,16 @@ async def test_a_fault_while_tokenising_ends_the_request(gated, gate, monkeypatc
     assert [done.request for done in gated.of(Done)] == [4]
 
 
-async def test_a_draining_session_ends_its_requests_and_takes_no_more(gated, gate):
-    """Running and waiting ones end with cancel; a new one is told to come again."""
+async def test_a_draining_session_takes_no_more_and_ends_what_runs_when_told_to(gated, gate):
+    """A new request is told when to come again; running and waiting ones go on, and end with cancel at last."""
     gated.engine.paused = True
     gated.say(complete(8, position=10), *long_requests(1))
-    gated.session.drain()
+    gated.session.drain(20)
     (error,) = gated.say(complete(9, position=10))
     assert (error.request, error.code, error.retryable) == (9, ErrorCode.ENGINE_UNAVAILABLE, True)
+    assert 1000 <= error.retry_after_ms <= 20_000
+    assert gated.session.running == 2
+    gated.session.stop_requests()
     gate.open()
     await gated.drained()
     assert {done.request: done.reason for done in gated.of(Done)} == {1: "cancel", 8: "cancel"}

@@ -72,7 +72,7 @@ ACTIONS: dict[str, Any] = {
     "steer": lambda client: client.say(Steer(1, "z"), Cancel(1)),
     "close document": lambda client: client.say(Close(URI)),
     "replace document": lambda client: client.say(Open(URI, 2, "", "x")),
-    "drain": lambda client: client.session.drain(),
+    "drain": lambda client: (client.session.drain(0), client.session.stop_requests()),
     "close session": lambda client: client.session.close(),
 }
 

@@ -467,7 +467,8 @@ async def test_nothing_is_left_of_a_prompt_that_nobody_waits_for(client, ending)
     assert client.say(complete(2, version=3, position=len(LINES) + 1)) == []
     match ending:
         case "drain":
-            client.session.drain()
+            client.session.drain(0)
+            client.session.stop_requests()
         case "close":
             client.session.close()
         case "fail":

@@ -39,7 +39,7 @@ async def test_a_wrong_hint_is_answered(client, message, code):
 async def test_a_session_that_ends_leaves_nothing_to_warm(client):
     """Neither does one that drains."""
     client.say(Warm(URI, 1, 22))
-    client.session.drain()
+    client.session.drain(0)
     client.session.close()
     await client.drained()
     assert client.engine.warmed == []

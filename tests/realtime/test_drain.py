@@ -1,0 +1,251 @@
+"""A server goes away: its clients are told, what runs ends, sockets close, and nobody holds it up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from warmline.realtime import drain as drain_module
+from warmline.realtime.drain import close_in_waves
+from warmline.realtime.protocol import Accepted, Complete, Delta, Done, Error, ErrorCode, Notice, Ping, Pong
+from warmline.realtime.server import GatewayServer, ServerConfig, serve_until_signal
+from warmline.realtime.sockets import connection as connection_module
+from websockets.exceptions import InvalidStatus
+
+URI = "file:///a"
+DEADLINE = 15.0
+
+
+@pytest.fixture
+async def service(engine, tokenizer) -> AsyncIterator[Callable[..., Any]]:
+    """Run the service as `warmline serve` does; returns its server and the task that ends with it."""
+    tasks: list[asyncio.Task[None]] = []
+
+    async def start(**config: Any) -> tuple[GatewayServer, asyncio.Task[None]]:
+        ready: asyncio.Future[GatewayServer] = asyncio.get_running_loop().create_future()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        config = {"port": port, **config}
+        task = asyncio.create_task(serve_until_signal(engine, tokenizer, ServerConfig(**config), ready.set_result))
+        tasks.append(task)
+        return await ready, task
+
+    yield start
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def over(task: asyncio.Task[None]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        await task
+
+
+async def starts(wire, request: int = 1) -> None:
+    """A request whose text is held back runs."""
+    await wire.open("x")
+    await wire.send(Complete(request, URI, 1, 0))
+    await wire.until(Accepted)
+
+
+async def test_sigterm_lets_running_requests_end(service, dial, engine, until, http):
+    """All are told, nobody is taken any more, and what runs goes on to its own end; then 1012, and it is over."""
+    engine.paused = True
+    server, task = await service()
+    wire, idle = await dial(server), await dial(server)
+    await starts(wire)
+    os.kill(os.getpid(), signal.SIGTERM)
+    for client in (wire, idle):
+        notice = await client.until(Notice)
+        assert notice.kind == "draining"
+        assert 20_000 < notice.milliseconds <= 30_000
+    assert await http(server, "/readyz") == (503, "the server restarts; come again later\n")
+    assert await http(server, "/healthz") == (200, "ok\n")
+    await idle.open("x")
+    await idle.send(Complete(5, URI, 1, 0))
+    refusal = await idle.until(Error)
+    assert (refusal.request, refusal.code, refusal.retryable) == (5, ErrorCode.ENGINE_UNAVAILABLE, True)
+    assert 20_000 < refusal.retry_after_ms <= 30_000
+    with pytest.raises(InvalidStatus) as handshake:
+        await dial(server)
+    assert handshake.value.response.status_code == 503
+    assert 20 < int(handshake.value.response.headers["Retry-After"]) <= 30
+    await idle.send(Ping(1))
+    assert isinstance(await idle.receive(), Pong)
+    assert not task.done()
+    engine.paused = False
+    texts, done = await wire.ended()
+    assert ("".join(texts), done.reason) == ("hello world", "stop")
+    for client in (wire, idle):
+        assert await client.closed() == (1012, "the server restarts")
+    await over(task)
+    assert engine.closed
+    assert engine.cancelled == []
+
+
+async def test_an_idle_service_ends_at_once_after_sigterm(service, dial):
+    """Nothing runs, so nothing is waited for."""
+    server, task = await service(drain_seconds=600)
+    wire = await dial(server)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert (await wire.closed())[0] == 1012
+    await over(task)
+
+
+async def test_requests_that_take_longer_are_cancelled(service, dial, engine):
+    """After the time that they have, each with its terminal frame."""
+    engine.paused = True
+    server, task = await service(drain_seconds=0.3)
+    wire = await dial(server)
+    await starts(wire)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert (await wire.until(Done)).reason == "cancel"
+    assert (await wire.closed())[0] == 1012
+    await over(task)
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+async def test_a_second_signal_ends_all_at_once(service, dial, engine, second):
+    """Whatever runs, and however long it might."""
+    engine.paused = True
+    server, task = await service(drain_seconds=600)
+    wire = await dial(server)
+    await starts(wire)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await wire.until(Notice)
+    assert not task.done()
+    os.kill(os.getpid(), second)
+    assert (await wire.until(Done)).reason == "cancel"
+    assert (await wire.closed())[0] == 1012
+    await over(task)
+
+
+async def test_who_says_hello_while_it_drains_is_told(service, dial, engine):
+    """It was let in before, and may read what it is sent away with."""
+    engine.paused = True
+    server, task = await service(drain_seconds=600)
+    wire, late = await dial(server), await dial(server, hello=False)
+    await starts(wire)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await wire.until(Notice)
+    await late.hello()
+    assert (await late.receive()).kind == "draining"
+    engine.paused = False
+    await over(task)
+
+
+async def test_dead_peers_do_not_hold_it(service, dial, engine, until, monkeypatch):
+    """One that reads nothing of an endless answer is not waited for, nor for its closing handshake."""
+    monkeypatch.setattr(connection_module, "_DEAD_SECONDS", 0.2)
+    engine.default = itertools.repeat("x" * 1000)
+    server, task = await service(drain_seconds=600)
+    wire = await dial(server)
+    await starts(wire)
+    wire.connection.transport.pause_reading()
+    (connection,) = server._connections
+    await until(lambda: connection._paused)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await over(task)
+    assert len(engine.cancelled) == 1
+    wire.connection.transport.abort()
+
+
+async def test_a_slow_reader_is_waited_for_while_it_reads(service, dial, engine, until, monkeypatch):
+    """It takes long enough for a dead one, but takes something."""
+    monkeypatch.setattr(connection_module, "_DEAD_SECONDS", 0.2)
+    engine.scripts.append(["x" * 1000] * 500)
+    server, task = await service(drain_seconds=600)
+    wire = await dial(server)
+    await starts(wire)
+    wire.connection.transport.pause_reading()
+    (connection,) = server._connections
+    await until(lambda: connection._ws.congested)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: server._draining_until is not None)
+    wire.connection.transport.resume_reading()
+    size, message = 0, None
+    while not isinstance(message, Done):
+        message = await wire.receive()
+        size += len(message.text) if isinstance(message, Delta) else 0
+    assert message.reason == "stop"
+    assert size == 500_000
+    await over(task)
+
+
+async def test_http_requests_end_too(service, engine, until):
+    """A stream goes on to its end; a new request is told when to come again."""
+    engine.paused = True
+    server, task = await service(http_port=0)
+    assert server.http_url is not None
+    port = int(server.http_url.removesuffix("/v1").rpartition(":")[2])
+    body = b'{"prompt": "x"}'
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head + body)
+    await until(lambda: engine.running == 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: server._draining_until is not None)
+    late_reader, late_writer = await asyncio.open_connection("127.0.0.1", port)
+    late_writer.write(head + body)
+    async with asyncio.timeout(DEADLINE):
+        refused = (await late_reader.readuntil(b"\r\n\r\n")).decode().lower()
+    assert " 503 " in refused
+    (after,) = (line for line in refused.split("\r\n") if line.startswith("retry-after: "))
+    assert 20 < int(after.partition(": ")[2]) <= 30
+    engine.paused = False
+    async with asyncio.timeout(DEADLINE):
+        assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+    await over(task)
+    for stream in (writer, late_writer):
+        stream.close()
+
+
+class Socket:
+    """A socket that says when it was closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[tuple[float, int]] = []
+
+    async def close(self, code: int, reason: str) -> None:
+        self.closed.append((time.monotonic(), code))
+        await asyncio.sleep(0)
+
+
+async def test_sockets_close_in_waves(monkeypatch):
+    """A hundred at once, in random order, a random while apart; each once."""
+    pauses: list[float] = []
+    monkeypatch.setattr(drain_module.random, "uniform", lambda low, high: pauses.append(high) or 0.01)
+    sockets = [Socket() for _ in range(250)]
+    await close_in_waves(sockets, asyncio.Event())
+    assert all([code for _, code in one.closed] == [1012] for one in sockets)
+    assert len(pauses) == 2
+    order = sorted(range(250), key=lambda number: sockets[number].closed[0][0])
+    assert order[:100] != list(range(100))
+    many = [Socket() for _ in range(10_000)]
+    pauses.clear()
+    await close_in_waves(many, asyncio.Event())
+    assert len(pauses) == 49
+
+
+async def test_waves_do_not_wait_in_a_hurry(monkeypatch):
+    """A second signal closes what is left at once."""
+    monkeypatch.setattr(drain_module.random, "uniform", lambda low, high: 600.0)
+    hurry = asyncio.Event()
+    sockets = [Socket() for _ in range(500)]
+    closing = asyncio.create_task(close_in_waves(sockets, hurry))
+    while not any(one.closed for one in sockets):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    hurry.set()
+    await over(closing)
+    assert all(len(one.closed) == 1 for one in sockets)
