@@ -119,7 +119,11 @@ class PromptTooLong(RequestError):
 
 
 class TooManyRequests(RequestError):
-    """More requests at once than the server takes from one session."""
+    """More requests at once than the server takes from one session, key or address."""
+
+
+class RateLimited(RequestError):
+    """More tokens a minute than the server gives this key, address or connection; ``retry_after`` says when again."""
 
 
 class EngineUnavailable(RequestError):
@@ -132,6 +136,7 @@ _BY_CODE: dict[str, type[RequestError]] = {
     ErrorCode.HASH_MISMATCH: OutOfSync,
     ErrorCode.PROMPT_TOO_LONG: PromptTooLong,
     ErrorCode.TOO_MANY_REQUESTS: TooManyRequests,
+    ErrorCode.RATE_LIMITED: RateLimited,
     ErrorCode.ENGINE_UNAVAILABLE: EngineUnavailable,
 }
 

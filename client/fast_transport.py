@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from ssl import SSLContext
 from typing import Any, cast
 
 from picows import WSError, WSFrame, WSHandshakeError, WSListener, WSMsgType, WSTransport, ws_connect
@@ -36,6 +37,7 @@ class PicowsTransport(Transport):
         text: bool,
         ping_interval: float | None,
         open_timeout: float,
+        ssl: SSLContext | None = None,
     ) -> PicowsTransport:
         """Connect.
 
@@ -61,6 +63,7 @@ class PicowsTransport(Transport):
                     websocket_handshake_timeout=open_timeout,
                     max_frame_size=MAX_FRAME,
                     max_redirects=0,
+                    ssl_context=ssl,
                     **keepalive,
                 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ipaddress
+import ssl as tls
 from collections.abc import Generator
 from types import TracebackType
 from typing import Final, Literal, get_args
@@ -31,6 +32,8 @@ from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
 
 TransportName = Literal["auto", "websockets", "picows"]
 _TRANSPORTS: Final = get_args(TransportName)
+_NO_TLS: Final = (tls.SSLError, ConnectionResetError, ConnectionAbortedError)
+"""How a TLS handshake ends with what speaks none, or another one."""
 _AUTO: TransportName = "websockets"
 """What ``auto`` takes: `warmline bench transport` measures picows no faster on two cores, and slower on one."""
 
@@ -48,10 +51,12 @@ class connect:
         transport: the library below: ``websockets``, which ``auto`` takes, or ``picows`` (the extra
             ``warmline[fast]``). The session is the same. Through a proxy that the environment names it is always
             ``websockets``, which asks the operating system which proxy is meant for which host and knows their kinds.
+        ssl: what a server at ``wss://`` is trusted by, where its certificate is not from an authority that the system
+            knows: ``ssl.create_default_context(cafile=...)``.
 
     Raises:
         InvalidArgument: the URL, the subprotocol or the transport is none, ``client`` is too long (256 characters),
-            or ``picows`` is asked for and not installed.
+            ``picows`` is asked for and not installed, or ``ssl`` is given for a URL without TLS.
         WrongType: the URL, the token or the client is no string.
         ConnectionFailed: there is no Warmline server, or it doesn't take new sessions.
         Unauthorized: the token is missing or wrong.
@@ -68,6 +73,7 @@ class connect:
         open_timeout: float = 10.0,
         ping_interval: float | None = 20.0,
         transport: TransportName = "auto",
+        ssl: tls.SSLContext | None = None,
     ) -> None:
         for name, value in (("url", url), ("token", "" if token is None else token), ("client", client)):
             check_text(name, value)
@@ -87,7 +93,10 @@ class connect:
         host = _host(url)
         if host is None:
             raise InvalidArgument(f"{url!r} is no WebSocket URL; it looks like ws://127.0.0.1:8765")
+        if ssl is not None and not url.lower().startswith("wss:"):
+            raise InvalidArgument(f"ssl= is for wss:// URLs, and {url!r} is none")
         self._url = url
+        self._ssl = ssl
         self._proxy = not _is_loopback(host) and _has_proxy(host)
         self._fast = transport == "picows" and not self._proxy
         self._token = token
@@ -136,6 +145,7 @@ class connect:
                     text=text,
                     ping_interval=self._ping_interval,
                     open_timeout=self._open_timeout,
+                    ssl=self._ssl,
                 )
             return await WebsocketsTransport.connect(
                 self._url,
@@ -144,6 +154,7 @@ class connect:
                 text=text,
                 proxy=self._proxy,
                 ping_interval=self._ping_interval,
+                ssl=self._ssl,
             )
         except Refused as refused:
             raise self._refused(refused.status, refused.body) from None
@@ -151,7 +162,17 @@ class connect:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         except TimeoutError:
             raise
+        except tls.SSLCertVerificationError as error:
+            raise ConnectionFailed(
+                f"the certificate of {self._url} is not trusted: {error.verify_message}. Pass ssl= a context that "
+                "trusts its authority (on the command line: SSL_CERT_FILE), or name the host that it is for"
+            ) from None
         except OSError as error:
+            if self._url.lower().startswith("wss:") and isinstance(error, _NO_TLS):
+                raise ConnectionFailed(
+                    f"what answers at {self._url} speaks no TLS that is understood here"
+                    f"{f' ({error})' if str(error) else ''}; the URL of a server without TLS begins with ws://"
+                ) from None
             reason = "nothing listens there" if "Connect call failed" in str(error) else str(error)
             raise ConnectionFailed(
                 f"can't connect to {self._url}: {reason}. "
@@ -187,7 +208,7 @@ class connect:
             return Unauthorized(f"{self._url} wants an API key; {wrong}")
         if status == 404 and not said:  # picows has of a body only what came with the head
             reason = ": if it is the HTTP API's port (serve --http-port), name the WebSocket's (serve --port)"
-        if status == 503:
+        if status in (429, 503):
             return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}")
         return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}")
 

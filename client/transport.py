@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from ssl import SSLContext
 from typing import Any, Final
 
 import websockets.asyncio.client as websockets_client
@@ -182,6 +183,7 @@ class WebsocketsTransport(Transport):
         text: bool,
         proxy: bool,
         ping_interval: float | None,
+        ssl: SSLContext | None = None,
     ) -> WebsocketsTransport:
         """Connect, through the proxy that the environment names if ``proxy``.
 
@@ -189,6 +191,7 @@ class WebsocketsTransport(Transport):
             Refused, NoWebSocket, OSError: there is no connection.
 
         """
+        trust: dict[str, Any] = {} if ssl is None else {"ssl": ssl}  # None would mean no TLS
         try:
             connection = await websockets_client.connect(
                 url,
@@ -202,6 +205,7 @@ class WebsocketsTransport(Transport):
                 close_timeout=CLOSE_TIMEOUT,
                 max_size=MAX_FRAME,
                 create_connection=_Connection,
+                **trust,
             )
         except InvalidStatus as error:
             raise Refused(error.response.status_code, bytes(error.response.body or b"")) from None

@@ -1,8 +1,9 @@
 """The `warmline` command: options, and one line on stderr for whatever goes wrong.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted by Ctrl-C. `serve` is done (0) when Ctrl-C or SIGTERM
-ends it, also while it starts. An edit that was cut off has failed (1), with --write or without, since half an edit is
-rarely what was meant; a completion that was cut off is done (0), since most are. Both say so on stderr.
+ends it, also while it starts; after SIGTERM running requests may end first. An edit that was cut off has failed (1),
+with --write or without, since half an edit is rarely what was meant; a completion that was cut off is done (0), since
+most are. Both say so on stderr.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import typer
 
 from .. import protocol
 from .called import called
+from .keys import keys_app
 from .measure import bench_app, eval_app
 from .options import (
     Adapter,
@@ -46,6 +48,7 @@ app = typer.Typer(
 )
 model_app = typer.Typer(help="The models known by name.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
+app.add_typer(keys_app, name="keys")
 app.add_typer(bench_app, name="bench")
 app.add_typer(eval_app, name="eval")
 
@@ -129,6 +132,34 @@ def serve(
         list[str] | None,
         typer.Option(envvar="WARMLINE_API_KEY", metavar="KEY", help="A key that lets clients in; repeatable."),
     ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="WARMLINE_KEYS_FILE",
+            metavar="FILE",
+            help="Named keys that let clients in (`warmline keys new`); read again when it changes, and on SIGHUP.",
+        ),
+    ] = None,
+    keys_text: Annotated[str | None, typer.Option(envvar="WARMLINE_KEYS", hidden=True)] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCOPE.LIMIT=N",
+            help="What a key, an address or a connection may use, such as key.requests=8; repeatable.",
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Speak TLS with this certificate (PEM), on both ports.")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its private key (PEM). [default: in --tls-cert]")
+    ] = None,
+    drain_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0, max=86400, help="What running requests have to end after SIGTERM; a second one ends all."
+        ),
+    ] = 30.0,
     allow_anonymous: Annotated[
         bool, typer.Option("--allow-anonymous", help="Listen beyond this machine without a key.")
     ] = False,
@@ -177,17 +208,32 @@ def serve(
     """Run the service until Ctrl-C. The first start fetches the default model."""
     from warmline.engine import EngineError, this_machine
 
+    from ..access.quotas import parse_quotas
+    from ..auth import is_loopback
+    from ..limits import Limits
     from ..server import ConfigError, GatewayServer, ServerConfig, ServerError, check_address, run_server
     from ..telemetry.logs import configure_logging
     from ..usage.ledger import LedgerError, check_ledger
     from .doctor import no_int8_products
     from .engine_setup import engine_options, explained
 
+    try:
+        quotas = parse_quotas(limit or ())
+        limits = Limits().within(quotas.connection)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--limit") from None
     config = ServerConfig(
         host=host,
         port=port,
         http_port=http_port,
         api_keys=tuple(api_key or ()),
+        keys_file=keys,
+        keys_text=keys_text,
+        tls_certificate=tls_cert,
+        tls_key=tls_key,
+        quotas=quotas,
+        limits=limits,
+        drain_seconds=drain_seconds,
         allow_anonymous=allow_anonymous,
         allowed_hosts=tuple(allowed_host or ()),
         allowed_origins=tuple(allowed_origin or ()),
@@ -202,6 +248,8 @@ def serve(
         _say(f"{model.name}{adapter}, {model.backend} backend, {model.threads} threads; kernels: {model.kernels}")
         if model.backend == "cpu" and (slow := no_int8_products(this_machine())) is not None:
             _say(f"this processor: {slow} (`{called()} doctor` says more)")
+        if not is_loopback(host) and tls_cert is None:
+            _say("keys and code travel unencrypted from here: add --tls-cert, unless a proxy in front speaks TLS")
         if server.http_url is not None:
             _say(f"HTTP API at {server.http_url}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")

@@ -8,7 +8,8 @@ import importlib.util
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from ssl import SSLContext
+from typing import Any, TypeVar
 
 import pytest
 from warmline.client import handshake
@@ -80,11 +81,11 @@ class Peer:
 
 
 Script = Callable[[Peer], Awaitable[None]]
-Scripted = Callable[[Script], contextlib.AbstractAsyncContextManager[str]]
+Scripted = Callable[..., contextlib.AbstractAsyncContextManager[str]]
 
 
 @asynccontextmanager
-async def _scripted(script: Script) -> AsyncIterator[str]:
+async def _scripted(script: Script, ssl: SSLContext | None = None) -> AsyncIterator[str]:
     failures: list[BaseException] = []
 
     async def handle(connection: ServerConnection) -> None:
@@ -96,10 +97,11 @@ async def _scripted(script: Script) -> AsyncIterator[str]:
             failures.append(error)
             raise
 
-    async with serve(handle, "127.0.0.1", 0, subprotocols=SUBPROTOCOLS, compression=None) as server:  # type: ignore[arg-type]
+    options: dict[str, Any] = {"subprotocols": SUBPROTOCOLS, "compression": None, "ssl": ssl}
+    async with serve(handle, "127.0.0.1", 0, **options) as server:
         port = server.sockets[0].getsockname()[1]
         async with asyncio.timeout(30):
-            yield f"ws://127.0.0.1:{port}"
+            yield f"{'ws' if ssl is None else 'wss'}://127.0.0.1:{port}"
     assert not failures, failures
 
 

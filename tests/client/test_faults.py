@@ -174,6 +174,7 @@ async def test_something_else_answers() -> None:
         (401, Unauthorized, "wants an API key; pass token="),
         (403, ConnectionFailed, "HTTP 403: not from there"),
         (503, ConnectionFailed, "takes no new sessions at the moment: not from there"),
+        (429, ConnectionFailed, "takes no new sessions at the moment: not from there"),
     ],
 )
 async def test_a_refused_upgrade(status: int, error: type, message: str) -> None:

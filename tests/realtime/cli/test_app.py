@@ -96,6 +96,12 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ("edit app.py x --lines 0:7", "--lines: '0:7' has a 0"),
         ("serve --port 4999 --http-port 4999", "--port and --http-port are both 4999"),
         ("serve --host 0.0.0.0 --port 0", "--api-key"),
+        ("serve --port 0 --limit requests=8", "--limit: 'requests=8' is no limit; one is written key.requests=8"),
+        ("serve --port 0 --limit connection.requests=129", "--limit: max_requests must be 1 to 128, not 129"),
+        ("serve --port 0 --drain-seconds -1", "--drain-seconds"),
+        ("serve --port 0 --keys no-such-file", "the keys file no-such-file can't be read"),
+        ("serve --port 0 --tls-cert no-such-file", "the TLS certificate no-such-file can't be read"),
+        ("serve --port 0 --tls-key no-such-file", "--tls-key needs --tls-cert"),
         ("model", "Missing command"),
     ],
 )
