@@ -267,9 +267,9 @@ class GatewayServer:
             await self._reloader.stop()
             if self._expiry is not None:
                 self._expiry.cancel()
-            self._server.close(close_connections=False)
             await close_in_waves(list(self._connections), self._hurry)
             self._server.close(code=CloseCode.SERVICE_RESTART, reason="the server restarts")
+            self._gatekeeper.cut_unasked()
             await self._server.wait_closed()
             if self._door is not None:
                 await self._door.close()

@@ -71,7 +71,7 @@ class Connection:
         self._errors_in_row = 0
         self._ended = False
         self._draining_until: float | None = None  # by the clock of the event loop
-        self._taken_until, self._taken_at = 0, 0.0
+        self._taken_until, self._taken_at = -1, 0.0
         self._paused = False
         self._in_hand = False
         self._closing: asyncio.Task[None] | None = None

@@ -37,14 +37,17 @@ class Watch(Protocol):
     def refuse_body(self, connection: ServerConnection) -> Response:
         """The answer to a request that the library's parser doesn't take since it has a body."""
 
-    def arrived(self, address: str) -> Account | None:
-        """A socket came from an address; in whose account it counts, if in any."""
+    def arrived(self, socket: GatewaySocket) -> Account | None:
+        """One came; in whose account it counts, if in any."""
 
-    def no_request(self, address: str) -> None:
-        """A socket was cut since its request did not come in time."""
+    def left(self, socket: GatewaySocket) -> None:
+        """It is gone."""
 
-    def oversized_request(self, address: str) -> None:
-        """A request was refused for the length of its line or its headers."""
+    def no_request(self, socket: GatewaySocket) -> None:
+        """It was cut since its request did not come in time."""
+
+    def oversized_request(self, socket: GatewaySocket) -> None:
+        """Its request was refused for the length of its line or its headers."""
 
 
 class GatewaySocket(ServerConnection):
@@ -96,7 +99,7 @@ class GatewaySocket(ServerConnection):
         self.recv_messages.resume = self._queue_drained
         bound_kernel_buffers(transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
-        self.account = self._watch.arrived(self.address)
+        self.account = self._watch.arrived(self)
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -122,10 +125,9 @@ class GatewaySocket(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._drop_held()
-        if self.account is not None:
-            self.account.connections -= 1
+        self._watch.left(self)
         if self.request is None and exc is None and self.protocol.handshake_exc is None:
-            self._watch.no_request(self.address)  # it was not the peer who ended it
+            self._watch.no_request(self)  # it was not the peer who ended it
         super().connection_lost(exc)
 
     def _take(self, data: bytes, at: int, began: int) -> None:
@@ -231,7 +233,7 @@ class GatewaySocket(ServerConnection):
             self.protocol.writes.insert(0, self._watch.refuse_body(self).serialize())
         elif not self._oversized and type(self.protocol.handshake_exc).__name__ in _OVERSIZED:
             self._oversized = True
-            self._watch.oversized_request(self.address)
+            self._watch.oversized_request(self)
         super().send_data()
         if self.on_closing is not None and self.protocol.state in (State.CLOSING, State.CLOSED):
             closing, self.on_closing = self.on_closing, None

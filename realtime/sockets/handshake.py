@@ -60,6 +60,8 @@ class Gatekeeper:
         self._health = health
         self._overload = overload
         self._http_port = http_port
+        self._sockets: set[GatewaySocket] = set()
+        self._closing = False
 
     def process_request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
@@ -70,6 +72,12 @@ class Gatekeeper:
             self._turned_away(connection, Reason.HOST, host=host)
             return respond(
                 HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
+            )
+        origin = _single(headers, "Origin")
+        if not origin_allowed(origin, self._allowed_origins):
+            self._turned_away(connection, Reason.ORIGIN, origin=origin)
+            return respond(
+                HTTPStatus.FORBIDDEN, "This origin is not allowed; the server's --allowed-origin option adds one.\n"
             )
         if request.method != "GET":
             return self._refuse_method(connection, self._where_http_is())
@@ -144,12 +152,6 @@ class Gatekeeper:
                 "(the limit address.connections)",
                 RETRY_CONNECTION_SECONDS,
             )
-        origin = _single(headers, "Origin")
-        if not origin_allowed(origin, self._allowed_origins):
-            self._turned_away(connection, Reason.ORIGIN, origin=origin)
-            return connection.respond(
-                HTTPStatus.FORBIDDEN, "This origin is not allowed; the server's --allowed-origin option adds one.\n"
-            )
         offered = [
             subprotocol.strip()
             for value in headers.get_all("Sec-WebSocket-Protocol")
@@ -193,17 +195,32 @@ class Gatekeeper:
 
     # Sockets that come and go, see `Watch` ----------------------------------------------------------------------
 
-    def arrived(self, address: str) -> Account | None:
+    def arrived(self, socket: GatewaySocket) -> Account | None:
         """Count a socket in the account of its address."""
-        return self._accounts.arrived(address)
+        self._sockets.add(socket)
+        return self._accounts.arrived(socket.address)
 
-    def no_request(self, address: str) -> None:
+    def left(self, socket: GatewaySocket) -> None:
+        """Count it no more."""
+        self._sockets.discard(socket)
+        if socket.account is not None:
+            socket.account.connections -= 1
+
+    def no_request(self, socket: GatewaySocket) -> None:
         """A socket was cut since its request did not come in time."""
-        self._refusals.note("websocket", Reason.SLOW_HANDSHAKE, address)
+        if not self._closing:
+            self._turned_away(socket, Reason.SLOW_HANDSHAKE)
 
-    def oversized_request(self, address: str) -> None:
+    def oversized_request(self, socket: GatewaySocket) -> None:
         """A request was refused for the length of its line or its headers."""
-        self._refusals.note("websocket", Reason.OVERSIZED_REQUEST, address)
+        self._turned_away(socket, Reason.OVERSIZED_REQUEST)
+
+    def cut_unasked(self) -> None:
+        """The server closes: cut the sockets whose request has not come yet."""
+        self._closing = True
+        for socket in list(self._sockets):
+            if socket.request is None:
+                socket.transport.abort()
 
 
 def _single(headers: Headers, name: str) -> str | None:

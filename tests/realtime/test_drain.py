@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from warmline.realtime import drain as drain_module
+from warmline.realtime import server as server_module
 from warmline.realtime.drain import close_in_waves
 from warmline.realtime.protocol import Accepted, Complete, Delta, Done, Error, ErrorCode, Notice, Ping, Pong
 from warmline.realtime.server import GatewayServer, ServerConfig, serve_until_signal
@@ -158,6 +159,36 @@ async def test_dead_peers_do_not_hold_it(service, dial, engine, until, monkeypat
     await over(task)
     assert len(engine.cancelled) == 1
     wire.connection.transport.abort()
+
+
+async def test_sockets_that_ask_nothing_do_not_hold_it(service, monkeypatch):
+    """Not for as long as a handshake may take, and they don't count as slow."""
+    monkeypatch.setattr(server_module, "_OPEN_TIMEOUT", 600.0)
+    server, task = await service()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: loc")
+    await asyncio.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await over(task)
+    with contextlib.suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
+    assert b"slow_handshake" not in server._metrics.render()
+
+
+async def test_between_waves_it_still_says_how_it_is(service, dial, http, until, monkeypatch):
+    """So that whoever balances load sees it go, until the last socket is closed."""
+    monkeypatch.setattr(drain_module, "_WAVE", 1)
+    monkeypatch.setattr(drain_module.random, "uniform", lambda low, high: 600.0)
+    server, task = await service()
+    wires = [await dial(server) for _ in range(3)]
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: len(server._connections) == 2)
+    assert (await http(server, "/readyz"))[0] == 503
+    assert (await http(server, "/healthz"))[0] == 200
+    os.kill(os.getpid(), signal.SIGTERM)
+    await over(task)
+    assert [(await wire.closed())[0] for wire in wires] == [1012, 1012, 1012]
 
 
 async def test_a_slow_reader_is_waited_for_while_it_reads(service, dial, engine, until, monkeypatch):

@@ -555,6 +555,31 @@ async def test_hosts_and_origins_are_those_of_the_websocket_listener(serve_http,
     assert answer.headers["access-control-allow-headers"] == "authorization"
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/completions", "/healthz", "/nothing"])
+async def test_a_name_that_was_rebound_is_answered_nowhere(serve_http, bare, path):
+    """A page whose name resolves to this machine sends that name; so does one that is on no list its origin."""
+    server = await serve_http()
+    client = await bare(server)
+    for headers, host in (((), "evil.example"), ((f"Origin: {server.http_url}",), "localhost")):
+        client.send(path, None, *headers, method="GET", host=host)
+        answer = await client.answer()
+        assert (answer.status, answer.error["code"]) == (403, "forbidden")
+    reasons = {"host": 1, "origin": 1}
+    for reason, count in reasons.items():
+        labels = {"listener": "http", "reason": reason}
+        assert server._metrics.registry.get_sample_value("warmline_refused_connections_total", labels) == count
+
+
+async def test_an_oversized_head_is_cut_and_counted(serve_http, bare, until):
+    """Whoever it is from, and however slowly it comes."""
+    server = await serve_http()
+    client = await bare(server)
+    client.writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: " + b"y" * (70 << 10))
+    await client.closed()
+    labels = {"listener": "http", "reason": "oversized_request"}
+    await until(lambda: server._metrics.registry.get_sample_value("warmline_refused_connections_total", labels) == 1)
+
+
 async def test_headers_that_come_twice_are_nobodys(serve_http, bare):
     """A proxy may have checked the other one."""
     client = await bare(await serve_http(api_keys=("k",)))

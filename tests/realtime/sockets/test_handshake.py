@@ -7,7 +7,9 @@ import base64
 
 import pytest
 from warmline.realtime.protocol import JSON, MSGPACK, Complete, ErrorCode, Hello
+from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
 
 
 def upgrade(*, subprotocol: str | None = MSGPACK, origin: str | None = None) -> list[str]:
@@ -126,6 +128,14 @@ async def test_a_handshake_without_a_subprotocol_of_ours_is_refused(serve, subpr
     assert JSON in body
 
 
+async def test_no_compression_is_negotiated(serve):
+    """Whatever is offered: a frame is as large as it says, and its length tells nothing of what stands beside it."""
+    server = await serve()
+    async with connect(server.url, subprotocols=[Subprotocol(MSGPACK)], compression="deflate", proxy=None) as ws:
+        assert "Sec-WebSocket-Extensions" in ws.request.headers
+        assert ws.protocol.extensions == []
+
+
 async def test_a_foreign_origin_is_refused(serve, dial, http):
     """A browser's page must be on the list; a client that is no browser sends no origin."""
     server = await serve(allowed_origins=("https://code.example",))
@@ -135,6 +145,14 @@ async def test_a_foreign_origin_is_refused(serve, dial, http):
     await dial(server)
     status, _ = await http(server, "/", *upgrade(origin="https://code.example"), "Origin: https://evil.example")
     assert status == 403
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/nothing"])
+async def test_a_foreign_page_is_told_nothing(serve, path, http):
+    """Nor what a plain GET would say; a page on the list is."""
+    server = await serve(allowed_origins=("https://code.example",))
+    assert (await http(server, path, "Origin: https://evil.example"))[0] == 403
+    assert (await http(server, path, "Origin: https://code.example"))[0] == (404 if path == "/nothing" else 200)
 
 
 async def test_a_key_is_needed_where_there_are_keys(serve, dial, engine):
