@@ -37,6 +37,7 @@ class Reason(StrEnum):
     DRAINING = "draining"
     SLOW_HANDSHAKE = "slow_handshake"
     OVERSIZED_REQUEST = "oversized_request"  # its line, or its headers
+    OVERSIZED_FRAME = "oversized_frame"
     NO_HELLO = "no_hello"
 
 

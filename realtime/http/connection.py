@@ -15,7 +15,7 @@ from ..sockets.kernel_buffers import bound_kernel_buffers
 from ..telemetry.metrics import Metrics
 from .lingering import LINGER_BYTES
 from .problems import HttpCode, Problem
-from .responses import ABORT
+from .responses import ABORT, TOO_MANY
 
 _MAX_HEAD: Final = 64 << 10
 """Bytes of a request's line and headers."""
@@ -43,6 +43,7 @@ class DoorConnection(HttpToolsProtocol):
         self._unanswered: list[RequestResponseCycle] = []
         self._address = ""
         self._account: Account | None = None
+        self._too_many = False  # of its address; its request is told so
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
@@ -51,10 +52,7 @@ class DoorConnection(HttpToolsProtocol):
         if len(self.connections) > self.most:
             self._turn_away(Reason.FULL)
             return
-        if self._account is not None and self._account.has_too_many_connections:
-            self.metrics.limited("address", "connections")
-            self._turn_away(Reason.CONNECTIONS)
-            return
+        self._too_many = self._account is not None and self._account.has_too_many_connections
         high = self.limits.write_high_water
         transport.set_write_buffer_limits(high, high // 4)
         bound_kernel_buffers(transport)
@@ -92,6 +90,10 @@ class DoorConnection(HttpToolsProtocol):
         if self._head_timer is None:
             self._await_head()
         self.scope["state"][ABORT] = self.transport.abort
+        self.scope["state"][TOO_MANY] = None
+        if self._too_many and self._account is not None:
+            self.scope["state"][TOO_MANY] = self._account.quota.connections
+            self.metrics.limited("address", "connections")
 
     def on_headers_complete(self) -> None:
         self._in_head = False

@@ -8,13 +8,14 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..access.accounts import Usage
+from ..access.accounts import RETRY_CONNECTION_SECONDS, Usage
 from ..access.gate import Gate
 from ..access.refusals import Reason
 from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
 from ..protocol import ErrorCode
 from .lingering import Lingering
 from .problems import HttpCode, Problem
+from .responses import TOO_MANY
 
 USAGE: Final = "warmline.usage"
 """Where a request's state has what its API key and its address use, if it has shown a key that is needed."""
@@ -55,6 +56,7 @@ class Guard:
         address = str((scope.get("client") or ("",))[0])
         try:
             self._check_source(headers, origin, address)
+            self._check_connection(scope, address)
             if origin is not None:
                 send = _readable_by(origin, send)
             if origin is not None and scope["method"] == "OPTIONS":
@@ -82,6 +84,16 @@ class Guard:
             self._gate.refusals.note("http", Reason.ORIGIN, address, origin=origin)
             raise Problem(
                 HttpCode.FORBIDDEN, "this origin is not allowed; the server's --allowed-origin option adds one"
+            )
+
+    def _check_connection(self, scope: Scope, address: str) -> None:
+        most = scope["state"].get(TOO_MANY)
+        if most is not None:
+            self._gate.refusals.note("http", Reason.CONNECTIONS, address)
+            raise Problem(
+                ErrorCode.TOO_MANY_CONNECTIONS,
+                f"an address may have {most} connections at once (the limit address.connections)",
+                retry_after=RETRY_CONNECTION_SECONDS,
             )
 
     async def _show_the_way(self, send: Send) -> None:

@@ -30,6 +30,7 @@ class HttpCode(StrEnum):
 _STATUS: Final[Mapping[str, HTTPStatus]] = {
     ErrorCode.UNAUTHORIZED: HTTPStatus.UNAUTHORIZED,
     ErrorCode.TOO_MANY_REQUESTS: HTTPStatus.TOO_MANY_REQUESTS,
+    ErrorCode.TOO_MANY_CONNECTIONS: HTTPStatus.TOO_MANY_REQUESTS,
     ErrorCode.RATE_LIMITED: HTTPStatus.TOO_MANY_REQUESTS,
     ErrorCode.ENGINE_UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     ErrorCode.INTERNAL_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -92,7 +93,7 @@ class Problem(Exception):
         headers = {"content-type": "application/json"}
         if self.status == HTTPStatus.UNAUTHORIZED:
             headers["www-authenticate"] = "Bearer"
-        if self.status == HTTPStatus.REQUEST_TIMEOUT:
+        if self.status == HTTPStatus.REQUEST_TIMEOUT or self.code == ErrorCode.TOO_MANY_CONNECTIONS:
             headers["connection"] = "close"
         if self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
             headers["retry-after"] = str(math.ceil(self.retry_after or 1))  # RFC 9110, 10.2.3: whole seconds

@@ -22,6 +22,8 @@ logger = structlog.get_logger("warmline.http")
 
 ABORT: Final = "warmline.abort"
 """Where a request's state has what cuts its connection."""
+TOO_MANY: Final = "warmline.too_many"
+"""Where it has how many connections its address may have, if it has more; else None."""
 
 
 class _Response:

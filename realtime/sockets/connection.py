@@ -38,6 +38,7 @@ from .outbox import Outbox
 logger = structlog.get_logger("warmline.connection")
 
 _POLICY_VIOLATION: Final = 1008
+_TOO_BIG: Final = 1009
 _INTERNAL_ERROR: Final = 1011
 _MESSAGES_PER_TURN: Final = 64
 """How many messages of one client are taken from its queue before others get their turn."""
@@ -104,8 +105,9 @@ class Connection:
                 if handled >= _MESSAGES_PER_TURN or busy >= TURN_NS:
                     handled = busy = 0
                     await asyncio.sleep(0)  # reading what is buffered already doesn't yield by itself
-        except ConnectionClosed:
-            pass
+        except ConnectionClosed as closed:
+            if closed.sent is not None and closed.sent.code == _TOO_BIG:
+                self._gate.refusals.note("websocket", Reason.OVERSIZED_FRAME, self._ws.address)
         except Exception:
             logger.exception("connection failed", **self._names)
             await self._ws.close(_INTERNAL_ERROR, "internal error")

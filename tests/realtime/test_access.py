@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -304,7 +305,11 @@ async def test_sockets_of_an_address_are_limited(serve, dial, until):
         await dial(server)
     assert refused.value.response.status_code == 429
     assert b"address.connections" in refused.value.response.body
-    assert metric(server, "warmline_limited_total", scope="address", limit="connections") == 1
+    status, head, body = await ask(server)
+    assert status == 429
+    assert "retry-after: 5" in head and "connection: close" in head
+    assert "too_many_connections" in body and "address.connections" in body
+    assert metric(server, "warmline_limited_total", scope="address", limit="connections") == 2
     writer.close()
     await first.connection.close()
     del reader
@@ -450,6 +455,17 @@ async def test_an_oversized_handshake_is_refused_and_counted(serve, request_line
     writer.close()
     assert f" {status} ".encode() in answer.partition(b"\r\n")[0]
     assert metric(server, "warmline_refused_connections_total", listener="websocket", reason="oversized_request") == 1
+
+
+@pytest.mark.parametrize("hello", [True, False], ids=["after hello", "before hello"])
+async def test_an_oversized_frame_is_refused_and_counted(serve, dial, until, hello):
+    """When it is announced, whoever sends it."""
+    server = await serve()
+    wire = await dial(server, hello=hello)
+    wire.connection.transport.write(struct.pack(">BBQ", 0x82, 0x80 | 127, 100_000_000) + bytes(1000))
+    assert (await wire.closed())[0] == 1009
+    labels = {"listener": "websocket", "reason": "oversized_frame"}
+    await until(lambda: metric(server, "warmline_refused_connections_total", **labels) == 1)
 
 
 async def test_who_says_no_hello_is_counted(serve, dial):

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from warmline.realtime import server as server_module
 from warmline.realtime.access import reloading
 from warmline.realtime.access.tls import Certificate, TlsError
-from warmline.realtime.protocol import Complete, Ping, Pong
+from warmline.realtime.protocol import Accepted, Complete, Ping, Pong
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address
 
 
@@ -97,6 +97,23 @@ async def test_without_trust_or_without_tls_nobody_gets_in(serve, dial, issue, u
         assert b"HTTP" not in await reader.read()
     writer.close()
     assert not server._connections
+
+
+async def test_a_slow_reader_pauses_its_requests_over_tls_too(serve, dial, engine, issue, trusting, until):
+    """What TLS holds for it is bounded as well, and all of it comes once it reads."""
+    certificate, key = issue()
+    engine.scripts.append(["x" * 1000] * 1000)
+    server = await serve(tls_certificate=certificate, tls_key=key)
+    wire = await dial(server, ssl=trusting)
+    await wire.open("x")
+    await wire.send(Complete(1, "file:///a", 1, 0))
+    await wire.until(Accepted)
+    wire.connection.transport.pause_reading()
+    (connection,) = server._connections
+    await until(lambda: connection._paused and bool(engine.held))
+    wire.connection.transport.resume_reading()
+    texts, done = await wire.ended()
+    assert (sum(map(len, texts)), done.reason) == (1_000_000, "stop")
 
 
 async def test_a_slow_tls_handshake_is_cut(serve, issue, monkeypatch):
