@@ -65,8 +65,8 @@ class ApiKey:
         return hashlib.sha256(b"prefix cache\0" + self.digest).hexdigest()[:32] if self.digest else ""
 
 
-ANYBODY: Final = ApiKey("anybody", b"")
-"""Whoever comes, where no keys are configured."""
+ANYBODY: Final = ApiKey("anonymous", b"")
+"""Whoever comes, where no keys are configured; the ledger of usage calls them the same."""
 
 
 def digest_of(key: str) -> bytes:

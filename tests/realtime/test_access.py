@@ -34,6 +34,7 @@ from warmline.realtime.protocol import (
     TextEdit,
 )
 from warmline.realtime.server import ConfigError, GatewayServer, ServerConfig, check_address, serve_until_signal
+from warmline.realtime.usage.ledger import read_usage
 from websockets.exceptions import InvalidStatus
 
 URI = "file:///a"
@@ -175,9 +176,10 @@ def test_keys_may_come_from_several_places(keys_file, tmp_path):
             check_address(config)
 
 
-async def test_a_key_is_called_by_its_name(serve, dial, keys_file):
-    """In the log and in metrics, by the session and its requests."""
-    server = await serve(keys_file=keys_file, http_port=0)
+async def test_a_key_is_called_by_its_name(serve, dial, keys_file, tmp_path):
+    """In the log, in metrics and in the ledger, by the session and its requests."""
+    ledger = tmp_path / "usage.db"
+    server = await serve(keys_file=keys_file, http_port=0, usage=ledger)
     with capture_logs() as lines:
         wire = await dial(server, **bearer(ALICE))
         await wire.open("x")
@@ -189,7 +191,10 @@ async def test_a_key_is_called_by_its_name(serve, dial, keys_file):
     assert metric(server, "warmline_key_tokens_total", key="alice", kind="output") == 2
     assert metric(server, "warmline_key_tokens_total", key="bob", kind="output") == 2
     text = server._metrics.render().decode()
+    await server.close()
+    assert {account.key: used.output_tokens for account, used in read_usage(ledger).items()} == {"alice": 2, "bob": 2}
     for secret in (ALICE, BOB, digest_of(ALICE).hex()):
+        assert secret.encode() not in ledger.read_bytes()
         assert secret not in text
         assert secret not in str(lines)
 
