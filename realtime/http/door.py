@@ -8,7 +8,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -44,7 +44,6 @@ class HttpDoor:
         self._api = Api(service, server, health)
         self._ticking: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
-        self._tls = tls
         bound = {"limits": service.limits, "gate": gate, "metrics": service.metrics, "most": max_connections}
         connection = type("BoundConnection", (DoorConnection,), bound)
         self._config = uvicorn.Config(
@@ -69,7 +68,7 @@ class HttpDoor:
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=_CLOSE_TIMEOUT,
         )
-        self._server = uvicorn.Server(self._config)
+        self._server = _Server(self._config, tls, service.limits.hello_timeout)
 
     @property
     def port(self) -> int:
@@ -87,9 +86,8 @@ class HttpDoor:
         self._sockets = await _listening(host, port)
         config, server = self._config, self._server
         config.load()
-        config.ssl = self._tls
         server.lifespan = config.lifespan_class(config)
-        await server.startup(sockets=self._sockets)
+        await server.startup(self._sockets)
         self._ticking = asyncio.get_running_loop().create_task(server.main_loop())
 
     def drain(self, seconds: float) -> None:
@@ -130,6 +128,33 @@ class HttpDoor:
     def _cut(self) -> None:
         for connection in list(self._server.server_state.connections):
             connection.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, but for a bound on how long a TLS handshake may take: asyncio's is a minute."""
+
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, handshake_seconds: float) -> None:
+        super().__init__(config)
+        self._options: dict[str, Any] = {}
+        if tls is not None:
+            self._options = {"ssl": tls, "ssl_handshake_timeout": handshake_seconds}
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on these sockets."""
+        loop, config = asyncio.get_running_loop(), self.config
+
+        def connection() -> asyncio.Protocol:
+            make: Any = config.http_protocol_class
+            protocol: asyncio.Protocol = make(
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return protocol
+
+        self.servers = [
+            await loop.create_server(connection, sock=sock, backlog=config.backlog, **self._options)
+            for sock in sockets or ()
+        ]
+        self.started = True
 
 
 async def _listening(host: str, port: int) -> list[socket.socket]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warmline.engine import EngineStats
 from warmline.realtime.access import accounts as accounts_module
-from warmline.realtime.access.accounts import Account, Accounts, network_of
+from warmline.realtime.access.accounts import Account, Accounts, Usage, network_of
 from warmline.realtime.access.keys import ANYBODY, ApiKey
 from warmline.realtime.access.quotas import Quota, Quotas
 from warmline.realtime.errors import Refused
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import ErrorCode
+from warmline.realtime.telemetry.metrics import Metrics
 
 ALICE, BOB = ApiKey.of("alice", "a"), ApiKey.of("bob", "b")
 
@@ -198,6 +202,77 @@ def test_addresses_that_are_open_are_all_kept(accounts, monkeypatch):
 def test_what_counts_as_one_address(address, network):
     """Whoever has IPv6 has 64 bits of addresses to himself."""
     assert network_of(address) == network
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["connect", "leave", "open", "close", "start", "end"]),
+        st.integers(0, 1),  # which key
+        st.integers(0, 2),  # which address
+    ),
+    max_size=80,
+)
+
+
+@given(STEPS)
+def test_no_order_of_things_goes_over_a_limit_or_leaves_anything_behind(steps):
+    """Whatever connects, opens, starts and ends: what is counted is what there is, and at the end nothing."""
+    metrics = Metrics(lambda: EngineStats(blocks_total=1), lambda: 0.0)
+    book = Accounts(
+        Quotas(
+            key=Quota(connections=3, documents=4, requests=2), address=Quota(connections=9, documents=3, requests=1)
+        ),
+        metrics,
+    )
+    keys = (ALICE, BOB)
+    sessions: list[tuple[Usage, ApiKey, str, dict[str, int]]] = []
+
+    def count(what: str, *, key: ApiKey | None = None, address: str | None = None) -> int:
+        return sum(has[what] for _, whose, at, has in sessions if whose is key or at == address)
+
+    for step, which, where in steps:
+        key, address = keys[which], f"10.0.0.{where}"
+        mine = [session for session in sessions if session[1] is key and session[2] == address]
+        if step == "connect":
+            usage = book.usage(key, address)
+            if count("sessions", key=key) >= 3:
+                refusal(usage.check_connection)
+            else:
+                usage.check_connection()
+                usage.sessions_opened(1)
+                sessions.append((usage, key, address, {"sessions": 1, "documents": 0, "requests": 0}))
+        elif mine:
+            usage, _, _, has = mine[0]
+            if step == "leave":
+                usage.documents_opened(-has["documents"])
+                usage.requests_started(-has["requests"])
+                usage.sessions_opened(-1)
+                sessions.remove(mine[0])
+            elif step == "open":
+                if count("documents", key=key) >= 4 or count("documents", address=address) >= 3:
+                    refusal(usage.check_document)
+                else:
+                    usage.check_document()
+                    usage.documents_opened(1)
+                    has["documents"] += 1
+            elif step == "close" and has["documents"]:
+                usage.documents_opened(-1)
+                has["documents"] -= 1
+            elif step == "start":
+                if count("requests", key=key) >= 2 or count("requests", address=address) >= 1:
+                    refusal(usage.check_request)
+                else:
+                    usage.check_request()
+                    usage.requests_started(1)
+                    has["requests"] += 1
+            elif step == "end" and has["requests"]:
+                usage.requests_started(-1)
+                has["requests"] -= 1
+    for usage, _, _, has in sessions:
+        usage.documents_opened(-has["documents"])
+        usage.requests_started(-has["requests"])
+        usage.sessions_opened(-1)
+    assert not any(account.open for account in (*book._keys.values(), *book._addresses.values()))
 
 
 def test_an_account_that_bounds_nothing_waits_for_nothing():

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from warmline.realtime import server as server_module
 from warmline.realtime.access import reloading
 from warmline.realtime.access.tls import Certificate, TlsError
+from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import Accepted, Complete, Ping, Pong
 from warmline.realtime.server import GatewayServer, ServerConfig, ServerError, check_address
 
@@ -120,12 +121,13 @@ async def test_a_slow_tls_handshake_is_cut(serve, issue, monkeypatch):
     """As a slow HTTP one is."""
     monkeypatch.setattr(server_module, "_OPEN_TIMEOUT", 0.2)
     certificate, key = issue()
-    server = await serve(tls_certificate=certificate, tls_key=key)
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(b"\x16\x03\x01")
-    async with asyncio.timeout(10):
-        assert await reader.read() == b""
-    writer.close()
+    server = await serve(tls_certificate=certificate, tls_key=key, http_port=0, limits=Limits(hello_timeout=0.2))
+    for port in (server.port, int(server.http_url.rpartition(":")[2].partition("/")[0])):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\x16\x03\x01")
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
 
 
 async def test_a_new_certificate_is_taken_without_a_restart(serve, dial, issue, trusting, until, monkeypatch):

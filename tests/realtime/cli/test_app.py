@@ -116,6 +116,23 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert message.casefold() in line.casefold() and line.endswith(f"(see {named} --help)\n")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("WARMLINE_KEYS", "keys.alice.sha = 'x'", "WARMLINE_KEYS: keys.alice: there is no 'sha' here"),
+        ("WARMLINE_KEYS_FILE", "no-such-file", "the keys file no-such-file can't be read"),
+        ("WARMLINE_API_KEY", "k\u00e9y", "an API key consists of one or more ASCII characters"),
+    ],
+)
+def test_keys_are_taken_from_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    """What is wrong with them is said before anything is loaded."""
+    monkeypatch.setenv(variable, value)
+    assert run(["serve", "--port", "0"]) == 2
+    assert message in one_line(capsys)
+
+
 @pytest.mark.parametrize("instruction", ["", " \n"])
 def test_an_edit_needs_an_instruction(capsys: pytest.CaptureFixture[str], instruction: str) -> None:
     """Of more than white space."""
