@@ -37,7 +37,7 @@ from .errors import (
     WrongType,
 )
 from .handshake import connect
-from .operations import Delete, EditOperation, Insert, Keep, Void
+from .operations import Delete, EditOperation, Insert, Keep, Replacement, Void
 from .parameters import Parameters
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .session import Session
@@ -77,6 +77,7 @@ __all__ = [
     "RateLimited",
     "Reason",
     "Receipt",
+    "Replacement",
     "Reply",
     "RequestError",
     "Result",

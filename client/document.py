@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from warmline.realtime import Applied, RangeTracker, TextEdit, Warm, apply_edits, replace_lone_surrogates
+from warmline.realtime import (
+    Applied,
+    RangeTracker,
+    TextEdit,
+    Warm,
+    apply_edits,
+    replace_lone_surrogates,
+    utf16_length,
+)
 
 from .arguments import check_text, whole_number
 from .errors import Conflict, DocumentClosed, InvalidArgument, WrongType
 from .mirror import DocumentMirror
+from .operations import Replacement
 from .results import CompletionResult, EditResult
 from .streams import Completion, EditStream
 
@@ -106,13 +115,7 @@ class Document:
             DocumentClosed, ConnectionLost: there is nobody to tell.
 
         """
-        mirror = self.usable_mirror()
-        if not isinstance(what, Completion | EditStream | CompletionResult | EditResult):
-            raise WrongType(f"a {type(what).__name__} can't be applied: pass a completion, an edit, or its result")
-        if what.document is not self:
-            raise InvalidArgument(f"the result belongs to {what.document.uri}, not to {self.uri}")
-        if isinstance(what, Completion | EditStream) and what.error is not None:
-            raise what.error.with_traceback(None)
+        mirror = self._mirror_for(what)
         if isinstance(what, Completion | CompletionResult):
             await self._insert(what, mirror)
             return
@@ -121,11 +124,58 @@ class Document:
         if count > tracker.applied:
             await self._operate(mirror, tracker, count, check=isinstance(what, EditResult) or what.ended)
         if _is_excluded(what, tracker):
-            raise Conflict(
-                f"a change of {self.uri} excludes the rest of the edit: {_applied(tracker.applied)}, "
-                "and the rest was given up; ask again for the current text",
-                tracker.applied,
-            )
+            raise self._excluded(tracker)
+
+    def replacements(self, what: Completion | EditStream | CompletionResult | EditResult) -> list[Replacement]:
+        """What `apply` would put into the text as it is now, without doing so.
+
+        For a program that has the text elsewhere, such as in an editor: it makes the replacements there, and reports
+        them by `change` as it does what a person types. They are in ascending order, none overlaps another, and all
+        count the same text, which is that before the first of them.
+
+        Raises:
+            Conflict: a person's change and what is to be applied exclude each other.
+            InvalidArgument: it is of another document.
+            WrongType: it is none of these.
+            RequestError: the request failed.
+            DocumentClosed, ConnectionLost: the document is kept the same nowhere any more.
+
+        """
+        mirror = self._mirror_for(what)
+        if isinstance(what, Completion | CompletionResult):
+            edit = self._insertion(what)
+            edits = [] if edit is None else [edit]
+        else:
+            tracker = what.range
+            if _is_excluded(what, tracker):
+                raise self._excluded(tracker)
+            count = what.ready if isinstance(what, EditStream) else len(what.operations)
+            edits = tracker.edits(max(min(count, tracker.standing), tracker.applied))
+        replacements = []
+        moved = 0  # by the edits before, in each of whose results the next one counts
+        for edit in edits:
+            start, end = mirror.index(edit.start - moved), mirror.index(edit.end - moved)
+            replacements.append(Replacement(start, end, edit.text))
+            moved += utf16_length(edit.text) - (edit.end - edit.start)
+        return replacements
+
+    def _mirror_for(self, what: Completion | EditStream | CompletionResult | EditResult) -> DocumentMirror:
+        """The mirror that something is to be applied to, if it can be."""
+        mirror = self.usable_mirror()
+        if not isinstance(what, Completion | EditStream | CompletionResult | EditResult):
+            raise WrongType(f"a {type(what).__name__} can't be applied: pass a completion, an edit, or its result")
+        if what.document is not self:
+            raise InvalidArgument(f"the result belongs to {what.document.uri}, not to {self.uri}")
+        if isinstance(what, Completion | EditStream) and what.error is not None:
+            raise what.error.with_traceback(None)
+        return mirror
+
+    def _excluded(self, tracker: RangeTracker) -> Conflict:
+        return Conflict(
+            f"a change of {self.uri} excludes the rest of the edit: {_applied(tracker.applied)}, "
+            "and the rest was given up; ask again for the current text",
+            tracker.applied,
+        )
 
     async def _operate(self, mirror: DocumentMirror, tracker: RangeTracker, count: int, check: bool) -> None:
         edits = tracker.edits(count)
@@ -137,17 +187,18 @@ class Document:
         await self._session.send_change(mirror.commit(text, edits, Applied(tracker.request, count), check=check))
 
     async def _insert(self, what: Completion | CompletionResult, mirror: DocumentMirror) -> None:
-        place = what.place
-        edit = place.remaining(what.text)
-        if edit is None and isinstance(what, Completion) and place.may_fit(what.text):
-            return
-        if edit is None:
-            raise Conflict(f"something else was typed in {self.uri} than the completion says; ask again")
-        if edit.text:
-            edits = [edit]
-            text = apply_edits(mirror.text, edits)
+        edit = self._insertion(what)
+        if edit is not None:
+            text = apply_edits(mirror.text, [edit])
             self._session.check_size(text)
-            await self._session.send_change(mirror.commit(text, edits))
+            await self._session.send_change(mirror.commit(text, [edit]))
+
+    def _insertion(self, what: Completion | CompletionResult) -> TextEdit | None:
+        """What puts in the rest of a completion; None if there is none, or none yet."""
+        edit = what.place.remaining(what.text)
+        if edit is None and not (isinstance(what, Completion) and what.place.may_fit(what.text)):
+            raise Conflict(f"something else was typed in {self.uri} than the completion says; ask again")
+        return edit if edit is not None and edit.text else None
 
     async def close(self) -> None:
         """Let the server forget the document; its running requests end with reason ``cancel``. Idempotent."""

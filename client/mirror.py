@@ -87,6 +87,14 @@ class DocumentMirror:
             self._offsets = OffsetIndex.of(self.text)
         return self._offsets.offset(self.text, index)
 
+    def index(self, offset: int) -> int:
+        """The index of a UTF-16 offset in the text, which must not divide a character."""
+        if self._length == len(self.text):
+            return offset
+        if self._offsets is None:
+            self._offsets = OffsetIndex.of(self.text)
+        return self._offsets.index(self.text, offset)
+
     def replaced(self, start: int, end: int, text: str) -> str:
         """The whole text with [start, end) replaced."""
         return self.text[:start] + text + self.text[end:]

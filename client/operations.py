@@ -36,6 +36,15 @@ EditOperation = Keep | Delete | Insert
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """The characters [start, end) of a document's current text become ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """The last so many operations that an edit's iteration brought are void: it was steered from before them."""
 

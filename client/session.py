@@ -86,6 +86,7 @@ class Session:
         self._encode, self._decode = codec.encode, codec.decode
         self._state = SessionState(self._send)
         self._ended: WarmlineError | None = None
+        self._gone = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
         transport.inbox.read(self._receive, self._lost)
         if self._ended is None:
@@ -110,6 +111,12 @@ class Session:
     def closed(self) -> bool:
         """Whether the session has ended, by whichever side."""
         return self._ended is not None
+
+    async def wait_closed(self) -> WarmlineError:
+        """Wait until the session has ended, by whichever side; returns the error that says why."""
+        await self._gone.wait()
+        assert self._ended is not None
+        return self._ended.with_traceback(None)
 
     async def close(self) -> None:
         """End the session: whatever still waits raises `SessionClosed`. Idempotent."""
@@ -393,6 +400,7 @@ class Session:
         if self._ended is None:
             self._ended = error
             self._state.fail(error)
+            self._gone.set()
 
 
 def _conversation_name(name: str) -> str:
