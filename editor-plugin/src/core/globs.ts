@@ -8,50 +8,33 @@ export function globPattern(glob: string): RegExp {
   return new RegExp(`^${translate(anywhere)}$`, 'iu');
 }
 
+const PLAIN: Readonly<Record<string, string>> = { '**/': '(?:.*/)?', '/**': '/.*', '**': '.*', '*': '[^/]*', '?': '[^/]' };
+
 function translate(glob: string): string {
-  let pattern = '';
-  let depth = 0;
-  for (let at = 0; at < glob.length; ) {
-    const rest = glob.slice(at);
-    const token = /^(?:\*\*\/|\/\*\*$|\*\*|\*|\?|\[!?\]?[^\]/]*\]|\{(?=[^{}]*\})|[},])/.exec(rest)?.[0];
-    if (token === undefined) {
-      const character = String.fromCodePoint(rest.codePointAt(0) ?? 0);
-      pattern += escaped(character);
-      at += character.length;
-      continue;
-    }
-    at += token.length;
-    if (token === '**/') {
-      pattern += '(?:.*/)?';
-    } else if (token === '/**') {
-      pattern += '/.*';
-    } else if (token === '**') {
-      pattern += '.*';
-    } else if (token === '*') {
-      pattern += '[^/]*';
-    } else if (token === '?') {
-      pattern += '[^/]';
-    } else if (token.startsWith('[')) {
-      pattern += characterClass(token);
-    } else if (token === '{') {
-      depth++;
-      pattern += '(?:';
-    } else if (depth === 0) {
-      pattern += escaped(token);
-    } else if (token === '}') {
-      depth--;
-      pattern += ')';
-    } else {
-      pattern += '|';
-    }
-  }
-  return pattern;
+  const tokens = glob.match(/\*\*\/|\/\*\*$|\*\*|\*|\?|\[!?\]?[^\]/]*\]|./gsu) ?? [];
+  let within = false;
+  return tokens
+    .map((token, at) => {
+      if (token === '{' && tokens.slice(at + 1).find((other) => other === '{' || other === '}') === '}') {
+        within = true;
+        return '(?:';
+      }
+      if (token === '}' && within) {
+        within = false;
+        return ')';
+      }
+      if (token === ',' && within) {
+        return '|';
+      }
+      return PLAIN[token] ?? (/^\[.+\]$/su.test(token) ? characterClass(token) : escaped(token));
+    })
+    .join('');
 }
 
 /** A range whose ends are the wrong way round means nothing, so it is taken for the text that it is. */
 function characterClass(token: string): string {
   const negated = token.startsWith('[!');
-  const content = token.slice(negated ? 2 : 1, -1).replace(/[\\[\]^&~]/g, '\\$&');
+  const content = token.slice(negated ? 2 : 1, -1).replace(/[\\[\]^]/g, '\\$&');
   try {
     return new RegExp(`[${negated ? '^/' : ''}${content}]`, 'u').source;
   } catch {
