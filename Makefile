@@ -97,7 +97,7 @@ $(BIN)/python:
 
 $(VENV)/.serve: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing the service (PyTorch included; the first time takes some minutes) ..."
-	@$(PIP) -e '.[serve]'
+	@$(PIP) -e '.[serve,lsp]'
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt

@@ -37,6 +37,7 @@ from .errors import (
     WrongType,
 )
 from .handshake import connect
+from .lsp import run_language_server
 from .operations import Delete, EditOperation, Insert, Keep, Replacement, Void
 from .parameters import Parameters
 from .results import ChatResult, CompletionResult, EditResult, Result
@@ -92,4 +93,5 @@ __all__ = [
     "WrongType",
     "connect",
     "measure_hops",
+    "run_language_server",
 ]

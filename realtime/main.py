@@ -22,9 +22,10 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "warmline":
             raise
+        extra = "lsp" if command == "lsp" else "serve"
         print(
-            f"warmline: the command line needs the package {error.name}, which is missing; "
-            "install the serve extra with: pip install '.[serve]' in a clone of Warmline (make serve does it, too)",
+            f"warmline: the command line needs the package {error.name}, which is missing; install the {extra} extra "
+            f"with: pip install '.[{extra}]' in a clone of Warmline (make serve does it, too)",
             file=sys.stderr,
         )
         status = 1

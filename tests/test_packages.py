@@ -38,7 +38,10 @@ def test_other_packages_are_used_through_their_public_surface(package):
 @pytest.mark.parametrize(
     ("package", "heavy"),
     [
-        ("warmline.client", ["torch", "numpy", "typer", "tokenizers", "uvloop", "rich", "warmline.engine"]),
+        (
+            "warmline.client",
+            ["torch", "numpy", "typer", "tokenizers", "uvloop", "rich", "pygls", "lsprotocol", "warmline.engine"],
+        ),
         ("warmline.realtime", ["torch", "numpy", "typer", "websockets", "warmline.engine"]),
         ("warmline.engine", ["torch"]),
         ("warmline.realtime.cli.app", ["torch", "websockets", "tokenizers"]),

@@ -368,6 +368,24 @@ def edit(
     _run(requests.edit(service, file, first, last, instruction, write, parameters, timing), file)
 
 
+@app.command()
+def lsp(
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = None,
+    log_level: Annotated[
+        LogLevel, typer.Option(case_sensitive=False, help="What the log on stderr has, which editors keep.")
+    ] = LogLevel.WARNING,
+) -> None:
+    """Speak LSP on stdin and stdout: Neovim, Helix, Emacs and others start this."""
+    from warmline.client import WarmlineError, run_language_server
+
+    try:
+        status = run_language_server(url, token=api_key, log_level=log_level)
+    except WarmlineError as error:
+        raise WrongUsage(str(error), f"{called()} lsp") from None
+    raise typer.Exit(status)
+
+
 def _parsed(parse: Any, text: str, name: str) -> Any:
     try:
         return parse(text)

@@ -57,6 +57,17 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_lsp_hands_its_options_on_and_its_exit_code_back(monkeypatch) -> None:
+    """The key comes from the environment, where editors have it."""
+    called = []
+    monkeypatch.setattr(
+        "warmline.client.run_language_server", lambda *given, **more: called.append((given, more)) or 1
+    )
+    monkeypatch.setenv("WARMLINE_API_KEY", "k")
+    assert run(["lsp", "--url", "ws://elsewhere:1", "--log-level", "debug"]) == 1
+    assert called == [(("ws://elsewhere:1",), {"token": "k", "log_level": "debug"})]
+
+
 @pytest.fixture
 def unused_url() -> str:
     with socket.socket() as unused:
