@@ -3,6 +3,8 @@ import type { CompletionOptions } from './completion.js';
 import { Connection } from './connection.js';
 import type { Arrival, ConnectionOptions } from './connection.js';
 import type { ConnectionState } from './connection_state.js';
+import { Conversation, ownName, Reply } from './conversation.js';
+import type { ChatOptions } from './conversation.js';
 import { Document } from './document.js';
 import { EditSession } from './edit_session.js';
 import type { EditOptions } from './edit_session.js';
@@ -13,7 +15,7 @@ import { Emitter } from './events.js';
 import type { Disposable } from './events.js';
 import type { Request } from './request.js';
 import { errorOf, Requests, ServerMisbehaved } from './requests.js';
-import { replaceLoneSurrogates, splitsLineEnd, splitsPair } from './text.js';
+import { characters, replaceLoneSurrogates, splitsLineEnd, splitsPair } from './text.js';
 import { webSocketConnect } from './transport.js';
 import type { Connect } from './transport.js';
 import type { Sampling, Welcome } from './wire.js';
@@ -23,6 +25,9 @@ const ROOM_TO_GROW = 128;
 const MAX_TOKENS = 1_000_000;
 /** What is documented of the wire, for as long as no server has said otherwise. */
 const MAX_DOCUMENT_BYTES = 4 << 20;
+/** Documents that one message of a conversation may show, and characters of a name. */
+const MAX_SHOWN = 16;
+const MAX_NAME = 4096;
 
 export interface ClientOptions extends ConnectionOptions {
   readonly connect?: Connect | undefined;
@@ -36,8 +41,9 @@ interface Steering {
 }
 
 /**
- * One server as an editor sees it: one connection, made again when it is lost; documents, kept the same there; and
- * completions and edits of them. Requests don't outlive their connection: they end with an error that can be retried.
+ * One server as an editor sees it: one connection, made again when it is lost; documents, kept the same there;
+ * completions and edits of them, and conversations about them. Requests don't outlive their connection: they end with an
+ * error that can be retried.
  */
 export class Client implements Disposable {
   readonly connection: Connection;
@@ -47,6 +53,8 @@ export class Client implements Disposable {
   private readonly ended = new Emitter<Request>();
   /** A request has ended, in whichever way. */
   readonly onEnded = this.ended.event;
+  /** How many connections there have been: documents outlive one, and what was said on it doesn't. */
+  connections = 0;
   private welcomed: Welcome | undefined;
   private lastRequest = 0;
   private steerings: Steering[] = []; // those whose answer may come next, in order
@@ -88,10 +96,7 @@ export class Client implements Disposable {
 
   /** Keep a document the same on the server, now and after each reconnection, until it is closed. */
   open(uri: string, language: string, text: string): Document {
-    const name = replaceLoneSurrogates(uri);
-    if (name === '' || name.length > 4096) {
-      throw new WarmlineError('invalid_parameter', 'a document needs a name of 1 to 4,096 characters');
-    }
+    const name = named(uri, 'a document');
     if (this.documents.has(name)) {
       throw new WarmlineError('invalid_parameter', `${name} is open already: change it, or close it first`);
     }
@@ -159,6 +164,50 @@ export class Client implements Disposable {
     }));
   }
 
+  /**
+   * Say something in a conversation, by its name, and get the reply. It leaves at once. A conversation begins with its
+   * first message, and the server keeps its turns; `conversation` gives an object that remembers the name.
+   */
+  chat(conversation: string, text: string, options: ChatOptions = {}): Reply {
+    const called = this.environment.now();
+    const name = named(conversation, 'a conversation');
+    const documents = options.documents ?? [];
+    if (documents.length > MAX_SHOWN) {
+      const what = `${documents.length} documents; at most ${MAX_SHOWN} are shown at once`;
+      throw new WarmlineError('invalid_parameter', what);
+    }
+    if (documents.length === 0 && text.trim() === '') {
+      throw new WarmlineError('invalid_parameter', 'text is empty: say something, or name a document');
+    }
+    for (const document of documents) {
+      this.checkUsable(document);
+    }
+    const reply = new Reply(++this.lastRequest, called, this.link, name);
+    return this.begin(reply, () => ({
+      type: 'chat',
+      request: reply.id,
+      conversation: name,
+      text: replaceLoneSurrogates(text),
+      documents: documents.map(({ uri }) => uri),
+      sampling: options.sampling,
+      replay: cleaned(options.replay),
+      traceparent: options.traceparent ?? null,
+    }));
+  }
+
+  /** A conversation to talk in; without a name it gets one that no other has. */
+  conversation(name: string = ownName()): Conversation {
+    return new Conversation(this, named(name, 'a conversation'));
+  }
+
+  /** Let the server forget a conversation; its running reply ends with reason `cancel`. Without a server it has. */
+  endChat(conversation: string): void {
+    const name = named(conversation, 'a conversation');
+    if (this.ready) {
+      this.connection.send({ type: 'endChat', conversation: name });
+    }
+  }
+
   // Requests ---------------------------------------------------------------------------------------------------------
 
   private readonly link = {
@@ -187,13 +236,17 @@ export class Client implements Disposable {
     return request;
   }
 
-  private check(document: Document, start: number, end: number): void {
+  private checkUsable(document: Document): void {
     if (this.documents.get(document.uri) !== document || document.closed) {
       throw new WarmlineError('document_closed', `${document.uri} is not open here`);
     }
     if (this.ready && document.refused !== undefined) {
       throw document.refused;
     }
+  }
+
+  private check(document: Document, start: number, end: number): void {
+    this.checkUsable(document);
     if (!(start >= 0 && start <= end && end <= document.length && Number.isInteger(start) && Number.isInteger(end))) {
       const what = `the range ${start}..${end} is not within a text of ${document.length} units`;
       throw new WarmlineError('invalid_range', what);
@@ -240,6 +293,7 @@ export class Client implements Disposable {
   private changed(state: ConnectionState): void {
     if (state.name === 'ready') {
       this.welcomed = state.welcome;
+      this.connections++;
       for (const document of this.documents.values()) {
         this.handOver(document);
       }
@@ -287,6 +341,15 @@ export class Client implements Disposable {
       this.connection.misbehaved(`the server sent an unexpected ${message.type}`);
     }
   }
+}
+
+/** A name as it travels, or the reason why it can't. */
+function named(name: string, whose: string): string {
+  const clean = replaceLoneSurrogates(name);
+  if (clean === '' || characters(clean) > MAX_NAME) {
+    throw new WarmlineError('invalid_parameter', `${whose} needs a name of 1 to 4,096 characters`);
+  }
+  return clean;
 }
 
 function cleaned(text: string | undefined): string | null {

@@ -3,8 +3,8 @@ import type { Earlier } from './earlier.js';
 import type { WarmlineError } from './errors.js';
 import type { Hops } from './hops.js';
 import { PlaceTracker } from './place_tracker.js';
-import { Request } from './request.js';
 import type { RequestLink, RequestOptions } from './request.js';
+import { TextRequest } from './text_request.js';
 import type { Continued, Done, TextEdit } from './wire.js';
 
 export interface CompletionOptions extends RequestOptions {
@@ -13,7 +13,7 @@ export interface CompletionOptions extends RequestOptions {
 }
 
 /** A running or ended completion. */
-export class Completion extends Request {
+export class Completion extends TextRequest {
   /** The document's version that it was asked for. */
   readonly version: number;
   /** Follows the place that its text belongs to. */
@@ -22,7 +22,6 @@ export class Completion extends Request {
   earlier: Earlier | undefined;
   /** The request whose text it goes on with, since the person typed what that one suggested. */
   continued: Continued | undefined;
-  private pieces = '';
 
   /** Made by `Client.complete`. */
   constructor(
@@ -38,11 +37,6 @@ export class Completion extends Request {
     document.follow(this.place);
   }
 
-  /** What came so far, without what an earlier one had brought before the position. */
-  get text(): string {
-    return this.pieces;
-  }
-
   /** UTF-16 units behind the position that the text takes the place of. */
   get replaces(): number {
     return this.continued?.replaces ?? 0;
@@ -53,13 +47,13 @@ export class Completion extends Request {
    * doesn't fit there, or doesn't yet.
    */
   remaining(cursor: number): TextEdit | undefined {
-    return this.place.remaining(this.pieces, cursor);
+    return this.place.remaining(this.text, cursor);
   }
 
   /** Whether it fits at a cursor, or may when more of it has come. */
   fits(cursor: number): boolean {
     return (
-      this.remaining(cursor) !== undefined || (this.running && !this.cancelled && this.place.mayFit(this.pieces, cursor))
+      this.remaining(cursor) !== undefined || (this.running && !this.cancelled && this.place.mayFit(this.text, cursor))
     );
   }
 
@@ -74,11 +68,6 @@ export class Completion extends Request {
     }
     this.continued = continued;
     return earlier?.handOver(continued.request, this.place) ?? false;
-  }
-
-  received(text: string, at: number): void {
-    this.pieces += text;
-    this.arrived(at);
   }
 
   override done(message: Done, hops: Hops): void {

@@ -1,7 +1,7 @@
 /**
  * The core of Warmline's editor support: no editor in it, for browsers, web workers and Node.
  *
- * `Client` keeps a connection and documents, and asks for completions and edits. `Suggestions` decides when to ask for
+ * `Client` keeps a connection and documents, asks for completions and edits, and talks. `Suggestions` decides when to ask for
  * a completion and what of it to show. The rest are pure functions beside them.
  */
 
@@ -13,6 +13,8 @@ export { Connection } from './connection.js';
 export type { ConnectionOptions } from './connection.js';
 export { CloseCode } from './connection_state.js';
 export type { ConnectionState, Final } from './connection_state.js';
+export { Conversation, Reply } from './conversation.js';
+export type { ChatOptions } from './conversation.js';
 export { Document } from './document.js';
 export type { DocumentChange } from './document.js';
 export { EditSession } from './edit_session.js';

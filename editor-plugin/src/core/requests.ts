@@ -6,6 +6,7 @@ import { EditSession } from './edit_session.js';
 import { WarmlineError } from './errors.js';
 import { measureHops } from './hops.js';
 import type { Request } from './request.js';
+import { TextRequest } from './text_request.js';
 import type { ServerMessage, ServerMessageOf } from './wire.js';
 
 /** What came makes no sense here, so the connection is given up. */
@@ -73,7 +74,7 @@ export class Requests {
       case 'delta':
       case 'scoredDelta': {
         const request = this.streams.get(message.stream);
-        if (!(request instanceof Completion)) {
+        if (!(request instanceof TextRequest)) {
           throw new ServerMisbehaved(`it sent text on stream ${message.stream}, which has none`);
         }
         request.received(message.text, at);

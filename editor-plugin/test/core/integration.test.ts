@@ -141,6 +141,25 @@ describe.skipIf(command === undefined)('against a real server', () => {
     expect(client.running).toBe(0);
   });
 
+  it('talks about a document, and a turn computes what it adds', async () => {
+    const [client, document] = await opened(TEXT);
+    const talk = client.conversation();
+    const first = talk.say('What is this?', { documents: [document], replay: 'Sixteen products. 😀' });
+    const one = await first.ended;
+    const second = talk.say('Sure?', { replay: 'Yes.' });
+    const other = await second.ended;
+    if (!one.ok || !other.ok) {
+      throw new Error('a turn failed');
+    }
+    expect([first.text, second.text]).toEqual(['Sixteen products. 😀', 'Yes.']);
+    expect(endToEnd(other.hops)).toBe(other.endToEnd);
+    expect(other.receipt.promptTokens).toBeGreaterThan(one.receipt.promptTokens);
+    expect(other.receipt.computedTokens).toBeLessThan(one.receipt.promptTokens / 2);
+    talk.end();
+    const anew = await talk.say('Sure?', { replay: 'Of what?' }).ended;
+    expect(anew.ok && anew.receipt.promptTokens).toBeLessThan(one.receipt.promptTokens);
+  });
+
   it('puts an edit in while it streams', async () => {
     const [client, document] = await opened(TEXT);
     const session = client.edit(document, 0, TEXT.length, 'call it scale', { replay: REWRITTEN });
