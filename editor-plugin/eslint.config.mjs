@@ -24,7 +24,7 @@ export default tseslint.config(
     rules: { 'no-restricted-imports': ['error', { paths: ['vscode'], patterns: ['node:*', '../vscode/*'] }] },
   },
   {
-    files: ['test/core/**'],
+    files: ['test/core/**', 'test/vscode/**'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'off', // what a fake's callbacks change is not seen

@@ -23,22 +23,27 @@ export function competitors(): string[] {
   return Object.entries(KNOWN).flatMap(([id, name]) => (vscode.extensions.getExtension(id) === undefined ? [] : [name]));
 }
 
-/** Tell once of each that appears, unless told not to. */
+const told = new Set<string>();
+
+/** Tell once in a window of each that appears, unless told not to. */
 export async function noticeCompetitors(memory: vscode.Memento): Promise<void> {
   const silenced = memory.get<string[]>(SILENCED, []);
-  const names = competitors().filter((name) => !silenced.includes(name));
+  const names = competitors().filter((name) => !silenced.includes(name) && !told.has(name));
   if (names.length === 0) {
     return;
+  }
+  for (const name of names) {
+    told.add(name);
   }
   const quiet = "Don't Show Again";
   const manage = 'Show Extensions';
   const chosen = await vscode.window.showInformationMessage(
-    `${names.join(' and ')} suggests inline, too. VS Code shows one suggestion at a time, so some of each will be missing: turn off the completions of one.`,
+    `${names.join(' and ')} ${names.length === 1 ? 'suggests' : 'suggest'} inline, too. VS Code shows one suggestion at a time, so some of each will be missing: turn off the completions of one.`,
     manage,
     quiet,
   );
   if (chosen === quiet) {
-    await memory.update(SILENCED, [...silenced, ...names]);
+    await memory.update(SILENCED, [...memory.get<string[]>(SILENCED, []), ...names]);
   } else if (chosen === manage) {
     await vscode.commands.executeCommand('workbench.view.extensions');
   }
