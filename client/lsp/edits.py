@@ -293,6 +293,7 @@ def _parsed(arguments: Sequence[object] | None, kind: type[_Arguments], takes: s
     if arguments is not None and len(arguments) > 1:
         raise CommandFailure("invalid_parameter", f"{takes} as its one argument.", INVALID_PARAMS)
     try:
-        return msgspec.convert(arguments[0] if arguments else {}, kind)
+        given = arguments[0] if arguments else None
+        return msgspec.convert({} if given is None else given, kind)
     except msgspec.ValidationError as error:
         raise CommandFailure("invalid_parameter", f"{takes} as its one argument: {error}", INVALID_PARAMS) from None

@@ -519,11 +519,13 @@ async def test_an_edit_is_steered_and_interrupted_by_command(editing, service) -
         await service.peer.send(Steered(request.request, 4))
         await steered
         assert await editor.command("warmline.interrupt", {"uri": "file:///other"}) == 0
+        assert await editor.command("warmline.cancel", {"uri": "file:///other"}) == 0
         assert await editor.command("warmline.interrupt") == 1
         await service.got(Interrupt)
         await service.peer.send(Done(request.request, "interrupted"))
         assert (await edited)["reason"] == "interrupted"
         assert buffer.text == "a = 5\nb = 2\n"
+        assert await editor.command("warmline.cancel", None) == 0
         with pytest.raises(Exception, match="No edit runs") as refused:
             await editor.command("warmline.steer", {"instruction": "more"})
         assert refused.value.code == "unknown_request"
