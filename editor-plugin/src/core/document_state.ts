@@ -3,11 +3,22 @@ import type { DocumentSuggestions } from './document_suggestions.js';
 import type { Environment } from './environment.js';
 import type { Disposable } from './events.js';
 import type { Prefetch } from './prefetch.js';
+import type { SuggestionSource } from './suggestion_source.js';
+
+/** A suggestion that is shown: since when, how much it said then, and how much of that is left. */
+export interface Shown {
+  readonly source: SuggestionSource;
+  readonly since: number;
+  readonly length: number;
+  left: number;
+}
 
 /** What `Suggestions` knows of one document beside its suggestions: timers, and who waits. */
 export class DocumentState implements Disposable {
   /** On the monotonic clock, in milliseconds. */
   lastKey = -Infinity;
+  /** What is shown, until something is known of how it was received. */
+  shown: Shown | undefined;
   private timer: unknown;
   private due: (() => void) | undefined;
   private growth: Disposable | undefined;
@@ -81,6 +92,7 @@ export class DocumentState implements Disposable {
 
   drop(): void {
     this.cancelScheduled();
+    this.shown = undefined;
     this.growth?.dispose();
     this.prefetch.cancel();
     this.all.drop();

@@ -13,6 +13,7 @@ import { filterSuggestion } from './filters.js';
 import type { TextStyle } from './filters.js';
 import { Prefetch } from './prefetch.js';
 import { completeLines, firstLine, inOneLine, isWorthShowing, withSelected } from './presentation.js';
+import { Rejections } from './rejections.js';
 import { SuggestionCache } from './suggestion_cache.js';
 import type { SuggestionSource } from './suggestion_source.js';
 import { floorOffset } from './text.js';
@@ -31,6 +32,8 @@ export interface SuggestionSettings {
   readonly showDelay: number;
   /** Milliseconds after which what has come by then is shown. */
   readonly showWithin: number;
+  /** Wait longer after several suggestions that were dismissed. */
+  readonly backOff: boolean;
   /** More than the rest of a line. */
   readonly multiline: boolean;
   /** Ask ahead for what follows a suggestion. */
@@ -48,6 +51,7 @@ export const DEFAULT_SETTINGS: SuggestionSettings = {
   requestDelay: 0,
   showDelay: 0,
   showWithin: 300,
+  backOff: true,
   multiline: true,
   prefetch: true,
   mostRight: 8,
@@ -72,6 +76,10 @@ export interface Suggestion extends TextEdit {
   readonly request: number | undefined;
 }
 
+/** Milliseconds: who types on before has not looked at the suggestion, and dismisses nothing. */
+const LOOKED_AT = 750;
+/** Characters of a suggestion that were taken, by typing or by words, so that leaving the rest dismisses nothing. */
+const TAKEN = 3;
 const ONE_KEY = 2; // an editor may close a bracket by itself
 const WINDOW = 20_000;
 /** Requests that one call makes, if what it asked for ends without a result, or turns out not to fit. */
@@ -87,6 +95,7 @@ export class Suggestions implements Disposable {
   /** Requests that have not ended. */
   private readonly alive = new Set<Completion>();
   private readonly states = new Map<Document, DocumentState>();
+  private readonly rejections = new Rejections();
   private readonly grown = new Emitter<Document>();
   /** More of what is shown in part has come, and nothing was typed: asking again shows it. */
   readonly onGrown = this.grown.event;
@@ -111,12 +120,14 @@ export class Suggestions implements Disposable {
     const settings = this.settings();
     const at = cursor ?? cursorAfter(change);
     state.changed(change);
+    this.judge(state, change, typed ? at : undefined);
     if (!typed || change.applied !== null || at === undefined || this.obstacle(document, at, false, settings) !== undefined) {
       state.cancelScheduled();
       return;
     }
     const isKey = change.edits.length === 1 && (change.edits[0]?.text.length ?? 0) <= ONE_KEY;
-    state.schedule(settings.requestDelay, () => this.ensure(state, at, isKey));
+    const held = state.all.serving(at) === undefined ? this.backOff(settings) : 0;
+    state.schedule(settings.requestDelay + held, () => this.ensure(state, at, isKey));
   }
 
   /** What to show at a cursor. Joins the request that runs for it, or makes one. `why` says why there is nothing. */
@@ -133,11 +144,13 @@ export class Suggestions implements Disposable {
     const called = this.now();
     const showAt = explicit ? called : Math.max(state.lastKey + settings.showDelay, called);
     const deadline = Math.max(called + settings.showWithin, showAt);
+    const held = state.pending && !explicit ? this.backOff(settings) : 0;
     let asked = 0;
     let joined: SuggestionSource | undefined;
     for (;;) {
       if (options.signal?.aborted === true || document.version !== version) {
-        this.why.record(document.uri, 'cancelled');
+        const waited = held > 0 && asked === 0 && joined === undefined;
+        this.why.record(document.uri, waited ? 'backOff' : 'cancelled', waited ? `Now by ${held} ms.` : '');
         return undefined;
       }
       if (explicit) {
@@ -169,6 +182,24 @@ export class Suggestions implements Disposable {
       }
       await state.wait((now < showAt ? showAt : now < deadline ? deadline : now + 1000) - now, options.signal);
     }
+  }
+
+  /** The person dismissed what is shown in a document, as by Escape. */
+  dismissed(document: Document): void {
+    const state = this.states.get(document);
+    if (state?.shown !== undefined) {
+      state.shown = undefined;
+      this.rejections.dismissed(this.now());
+    }
+  }
+
+  /** The person accepted what is shown in a document. Typing all of it is found out without this. */
+  accepted(document: Document): void {
+    const state = this.states.get(document);
+    if (state !== undefined) {
+      state.shown = undefined;
+    }
+    this.rejections.accepted();
   }
 
   /** Forget what is offered in a document: the person dismissed it, or suggestions were turned off. */
@@ -204,6 +235,31 @@ export class Suggestions implements Disposable {
 
   private now(): number {
     return this.environment.now() / 1000;
+  }
+
+  private backOff(settings: SuggestionSettings): number {
+    return settings.backOff ? this.rejections.delay(this.now()) : 0;
+  }
+
+  /** What a change says of the suggestion that is shown: that it is wanted, or not, or nothing. No cursor: nothing. */
+  private judge(state: DocumentState, change: DocumentChange, cursor: number | undefined): void {
+    const { shown } = state;
+    if (shown === undefined) {
+      return;
+    }
+    if (cursor !== undefined && change.applied === null && shown.source.fits(cursor)) {
+      shown.left = shown.source.remaining(cursor)?.text.length ?? shown.left;
+      if (shown.left > 0) {
+        return; // it is being typed, or accepted word by word
+      }
+      this.rejections.accepted();
+    } else if (cursor !== undefined && change.applied === null) {
+      const typed = change.edits.some(({ text }) => text !== '');
+      if (typed && this.now() - shown.since >= LOOKED_AT && shown.length - shown.left < TAKEN) {
+        this.rejections.dismissed(this.now());
+      }
+    }
+    state.shown = undefined;
   }
 
   /** Make a request unless something serves the cursor. Returns false, with the reason recorded, if none can be. */
@@ -282,6 +338,10 @@ export class Suggestions implements Disposable {
       state.watchGrowth(cursor, () => this.grown.fire(document));
     } else if (settings.prefetch) {
       state.prefetch.start(document, shown, { sampling: settings.sampling, replay: settings.replay });
+    }
+    if (state.shown?.source !== source) {
+      const { length } = edit.text;
+      state.shown = { source, since: this.now(), length, left: length };
     }
     return { ...shown, cursor, partial: source.running, request: source.completion?.id };
   }

@@ -12,6 +12,7 @@ export const REASONS = {
   right: 'There is too much text to the right of the cursor; trigger a suggestion by hand to get one anyway.',
   widget: "The entry chosen in the list of completions is not what the model suggests.",
   cancelled: 'Something was typed, or the cursor moved, before the suggestion was there.',
+  backOff: 'Suggestions come later for a while, since several were dismissed.',
   empty: 'The model suggests nothing here.',
   repeats: 'The suggestion only repeats what follows.',
   brackets: 'The suggestion begins with a bracket that closes nothing.',

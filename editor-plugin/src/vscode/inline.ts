@@ -8,7 +8,7 @@ import type { Snooze } from './snooze.js';
 
 /** Registered here, and no command for people: VS Code runs it when a suggestion was accepted as a whole. */
 const ACCEPTED = 'warmline.suggestionAccepted';
-/** Escape while a suggestion is shown in part: nothing else tells that it was dismissed, and must not come back. */
+/** Escape while a suggestion is shown: nothing else tells that it was dismissed, and must not come back when it grows. */
 const DISMISS = 'warmline.dismissSuggestion';
 /** A moved cursor is told to the server once it rests. */
 const REST = 150;
@@ -17,6 +17,7 @@ export class InlineSuggestions implements vscode.InlineCompletionItemProvider, v
   readonly suggestions: Suggestions;
   private readonly subscriptions: vscode.Disposable[];
   private rest: ReturnType<typeof setTimeout> | undefined;
+  private shownIn: vscode.TextDocument | undefined;
   private shownAt: { readonly document: vscode.TextDocument; readonly version: number; readonly offset: number } | undefined;
   private readonly acceptances = new vscode.EventEmitter<vscode.TextDocument>();
   readonly onDidAccept = this.acceptances.event;
@@ -34,12 +35,20 @@ export class InlineSuggestions implements vscode.InlineCompletionItemProvider, v
       }),
       vscode.languages.registerInlineCompletionItemProvider({ pattern: '**' }, this),
       vscode.commands.registerCommand(DISMISS, async () => {
-        this.shownInPart(undefined);
+        const dismissed = this.shownIn === undefined ? undefined : documents.peek(this.shownIn);
+        if (dismissed !== undefined) {
+          this.suggestions.dismissed(dismissed);
+        }
+        this.showing(undefined);
         await vscode.commands.executeCommand('editor.action.inlineSuggest.hide');
       }),
       vscode.commands.registerCommand(ACCEPTED, () => {
         void vscode.commands.executeCommand('setContext', 'warmline.accepted', true);
         const document = vscode.window.activeTextEditor?.document;
+        const tracked = document === undefined ? undefined : documents.peek(document);
+        if (tracked !== undefined) {
+          this.suggestions.accepted(tracked);
+        }
         if (document !== undefined) {
           this.acceptances.fire(document);
         }
@@ -115,9 +124,8 @@ export class InlineSuggestions implements vscode.InlineCompletionItemProvider, v
       if (suggestion === undefined) {
         return [];
       }
-      this.shownInPart(
-        suggestion.partial ? { document, version: document.version, offset: document.offsetAt(position) } : undefined,
-      );
+      const at = { document, version: document.version, offset: document.offsetAt(position) };
+      this.showing(document, suggestion.partial ? at : undefined);
       const range = new vscode.Range(document.positionAt(suggestion.start), document.positionAt(suggestion.end));
       const item = new vscode.InlineCompletionItem(suggestion.text, range);
       item.command = { command: ACCEPTED, title: 'Accepted' };
@@ -143,6 +151,7 @@ export class InlineSuggestions implements vscode.InlineCompletionItemProvider, v
       automatic: setting('completions.automatic') && !this.snooze.active,
       requestDelay: setting('completions.requestDelay'),
       showDelay: setting('completions.showDelay'),
+      backOff: setting('completions.backOff'),
       multiline: setting('completions.multiline'),
       prefetch: setting('completions.prefetch'),
       sampling: { maxTokens: setting('completions.maxTokens') },
@@ -174,16 +183,18 @@ export class InlineSuggestions implements vscode.InlineCompletionItemProvider, v
     }, REST);
   }
 
-  private shownInPart(at: InlineSuggestions['shownAt']): void {
+  /** A suggestion is shown in a document, in part `at` a place where more may come; or none is any more. */
+  private showing(document: vscode.TextDocument | undefined, at?: InlineSuggestions['shownAt']): void {
+    this.shownIn = document;
     this.shownAt = at;
-    void vscode.commands.executeCommand('setContext', 'warmline.suggestionInPart', at !== undefined);
+    void vscode.commands.executeCommand('setContext', 'warmline.suggestionShown', document !== undefined);
   }
 
   /** VS Code asks once: hiding and triggering is the only way to show what has come since. */
   private async refresh(grown: Document): Promise<void> {
     const { shownAt } = this;
     const editor = vscode.window.activeTextEditor;
-    this.shownInPart(undefined);
+    this.shownAt = undefined;
     if (shownAt === undefined || editor?.document !== shownAt.document || this.documents.peek(editor.document) !== grown) {
       return;
     }

@@ -12,6 +12,7 @@ interface Settings {
   'completions.languages': Record<string, boolean>;
   'completions.requestDelay': number;
   'completions.showDelay': number;
+  'completions.backOff': boolean;
   'completions.maxTokens': number;
   'completions.multiline': boolean;
   'completions.prefetch': boolean;

@@ -43,7 +43,7 @@ describe('the manifest', () => {
     expect(escapes.length).toBeGreaterThan(0);
     for (const { when } of escapes) {
       expect(when).toContain('!vim.active');
-      expect(when).toMatch(/warmline\.(editRunning|suggestionInPart)/);
+      expect(when).toMatch(/warmline\.(editRunning|suggestionShown)/);
       expect(when).toContain('!suggestWidgetVisible');
     }
   });

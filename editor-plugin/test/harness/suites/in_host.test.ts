@@ -13,6 +13,7 @@ async function report(): Promise<{ lines: string[]; code: number | string }> {
     {
       'warmline.url': wire.url,
       'warmline.documentSchemes': [...SCHEMES, 'warmline-fixture'],
+      'warmline.completions.backOff': false,
       'harness.only': process.env['ONLY'] ?? '',
     },
   );

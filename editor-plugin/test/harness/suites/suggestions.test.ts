@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../support/processes.js';
 import { type Stage, raise } from '../support/stage.js';
 
+const CHANGE = 3;
 const COMPLETE = 6;
 /** Each test has a text of its own: what was suggested for a text before is shown from the cache. */
 const code = (name: string): string => `def ${name}(a, b):\n    \n`;
@@ -49,7 +50,7 @@ describe('suggestions', () => {
     await workbench.untilGhost('a suggestion is shown', (ghost) => ghost.trim() !== '');
     const [before, ghost] = [await workbench.text(), await workbench.ghost()];
     await workbench.press('Tab');
-    await workbench.untilText('it was put in', (text) => text !== before && text.includes(ghost.trim().split('\n')[0] ?? ''));
+    await workbench.untilText('it was put in', (text) => text !== before && text.includes(ghost.trim().slice(0, 4))); // lines of it are joined
   });
 
   it('go in as a whole by Tab', async () => {
@@ -231,5 +232,32 @@ describe('suggestions', () => {
     expect(await workbench.ghost()).toBe('');
     await workbench.command('Warmline: Turn On or Off');
     await workbench.untilStatus('ready', (status) => status.includes('ready'));
+  });
+});
+
+describe('suggestions that are dismissed', () => {
+  it('come later after several times, and by themselves all the same', async () => {
+    const settings = { 'warmline.completions.backOff': true, 'warmline.completions.prefetch': false };
+    const { workbench, wire, strike } = await raise({ files: { 'again.py': 'value = 1\n' }, settings });
+    try {
+      await workbench.untilStatus('connected', (status) => status.includes('ready'));
+      await workbench.openFile('again.py');
+      await workbench.press('Control+End');
+      for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        wire.direct({ completions: [`${key}_rest`] });
+        await workbench.type(key);
+        await workbench.untilGhost('it is shown', (ghost) => ghost === '_rest');
+        await workbench.press('Escape');
+        await workbench.untilGhost('it is gone', (ghost) => ghost === '');
+      }
+      wire.sent = [];
+      wire.direct({ completions: ['g_rest'] });
+      await workbench.type('g');
+      await until('the key is told', () => wire.messages(CHANGE).length > 0);
+      expect(wire.messages(COMPLETE)).toEqual([]);
+      await workbench.untilGhost('it is shown all the same', (ghost) => ghost === '_rest');
+    } finally {
+      await strike();
+    }
   });
 });

@@ -36,6 +36,7 @@ export async function raise(props: Props): Promise<Stage> {
   const workspace = createWorkspace(props.files, {
     'warmline.url': props.direct === true ? service.url : wire.url,
     'warmline.documentSchemes': SCHEMES,
+    'warmline.completions.backOff': false, // tests dismiss more than people do
     ...props.settings,
   });
   const strike: (() => Promise<void>)[] = [() => wire.close()];
