@@ -27,6 +27,7 @@ from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
 from .prompting.fill_in_middle import FillMode, choose_form
 from .prompting.prompts import PromptBuilder
 from .protocol import SUBPROTOCOLS, CloseCode
+from .resuming.parking import Parking
 from .session import Service
 from .sockets.connection import Connection
 from .sockets.gateway_socket import GatewaySocket
@@ -78,6 +79,8 @@ class ServerConfig:
         allow_replay: permits replay mode (benchmarks and tests).
         fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
+        max_parked_sessions: sessions that wait for another socket, for `Limits.resume_seconds` each; above it the
+            one that has waited longest ends.
     """
 
     host: str = "127.0.0.1"
@@ -90,6 +93,7 @@ class ServerConfig:
     allow_replay: bool = False
     fim: FillMode = "auto"
     max_connections: int = 10_000
+    max_parked_sessions: int = 1_000
     limits: Limits = field(default_factory=Limits)
 
 
@@ -111,6 +115,7 @@ class GatewayServer:
         self._engine = engine
         self._config = config
         self._connections: set[Connection] = set()
+        self._parking: Parking | None = None
         self._draining = False
         self._server: Server | None = None
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
@@ -168,6 +173,9 @@ class GatewayServer:
         """
         config = self._config
         high = config.limits.write_high_water
+        if config.limits.resume_seconds > 0:
+            metrics = self._service.metrics
+            self._parking = Parking(config.limits.resume_seconds, config.max_parked_sessions, metrics)
         try:
             self._server = await serve(
                 self._serve,
@@ -214,6 +222,8 @@ class GatewayServer:
 
     async def _drain(self) -> None:
         self._draining = True
+        if self._parking is not None:
+            self._parking.close()
         for connection in self._connections:
             connection.drain()
         if self._door is not None:
@@ -234,7 +244,7 @@ class GatewayServer:
 
     async def _serve(self, ws: ServerConnection) -> None:
         assert isinstance(ws, GatewaySocket)
-        connection = Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8))
+        connection = Connection(ws, self._service, self._auth, self._name, secrets.token_hex(8), self._parking)
         self._connections.add(connection)
         if self._draining:
             connection.drain()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from .. import protocol
+from ..limits import Limits
 from .called import called
 from .measure import bench_app, eval_app
 from .options import (
@@ -129,6 +130,13 @@ def serve(
     allow_replay: Annotated[
         bool, typer.Option("--allow-replay", help="Permit replay mode (benchmarks and tests).")
     ] = False,
+    resume_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0, help="How long a session that lost its connection is kept, its requests running; 0: not."
+        ),
+    ] = Limits().resume_seconds,
+    max_parked: Annotated[int, typer.Option(min=0, help="How many such sessions are kept at once.")] = 1000,
     fim: Annotated[
         FillName,
         typer.Option(
@@ -162,6 +170,8 @@ def serve(
         allowed_origins=tuple(allowed_origin or ()),
         allow_replay=allow_replay,
         fim=fim.value,
+        max_parked_sessions=max_parked,
+        limits=Limits(resume_seconds=resume_seconds),
     )
 
     def say_ready(server: GatewayServer) -> None:

@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from ..auth import Authenticator
 from ..documents.large_open import LARGE_FRAME, count_open, read_open
+from ..documents.text import content_hash
 from ..errors import Refused
 from ..protocol import (
     Accepted,
@@ -17,13 +18,19 @@ from ..protocol import (
     CloseCode,
     Error,
     ErrorCode,
+    HeldDocument,
+    HeldVersion,
     Hello,
     Open,
     ProtocolError,
+    Resume,
+    Resumed,
     ServerMessage,
     Welcome,
     server_codec,
 )
+from ..resuming.parking import Parking
+from ..resuming.session import ResumableSession
 from ..session import Service, Session
 from ..telemetry.tracing import clock
 from .framing import frame
@@ -41,9 +48,17 @@ _KEEP_SECONDS: Final = 0.002
 
 
 class Connection:
-    """Serves one accepted WebSocket until it closes."""
+    """Serves one accepted WebSocket until it closes. With ``parking``, sessions may outlive it."""
 
-    def __init__(self, ws: GatewaySocket, service: Service, auth: Authenticator, server: str, name: str) -> None:
+    def __init__(
+        self,
+        ws: GatewaySocket,
+        service: Service,
+        auth: Authenticator,
+        server: str,
+        name: str,
+        parking: Parking | None = None,
+    ) -> None:
         assert ws.subprotocol is not None
         self._ws = ws
         self._service = service
@@ -51,7 +66,8 @@ class Connection:
         self._auth = auth
         self._server = server
         self._name = name
-        self._names = {"session": name}  # what log lines say of it
+        self._parking = parking
+        self._names: dict[str, object] = {"session": name}  # what log lines say of it
         self._codec = server_codec(ws.subprotocol)
         self._encode, self._as_text = self._codec.encode, self._codec.text
         self._outbox = Outbox()
@@ -62,6 +78,7 @@ class Connection:
         self._taken = 0  # the clock when the message that is handled was taken from the queue
         self._errors_in_row = 0
         self._ended = False
+        self._final = False  # it is we who end it, and the session with it
         self._draining = False
         self._paused = False
         self._in_hand = False
@@ -79,7 +96,7 @@ class Connection:
                 async with asyncio.timeout(self._limits.hello_timeout):
                     self._session = session = await self._greet()
             except TimeoutError:
-                await self._ws.close(CloseCode.HELLO_TIMEOUT, "no hello in time")
+                await self._close(CloseCode.HELLO_TIMEOUT, "no hello in time")
                 return
             if session is None:
                 return
@@ -98,7 +115,7 @@ class Connection:
             pass
         except Exception:
             logger.exception("connection failed", **self._names)
-            await self._ws.close(_INTERNAL_ERROR, "internal error")
+            await self._close(_INTERNAL_ERROR, "internal error")
         finally:
             self._end()
             if self._closing is not None:
@@ -128,6 +145,10 @@ class Connection:
             self._ws.write(data)
         return encoded
 
+    def taken_over(self) -> None:
+        """Another socket has the session now: say so, and close."""
+        self._end_soon(CloseCode.SESSION_TAKEN, "another connection took over this session")
+
     def drain(self) -> None:
         """The server goes away: end all requests, and take no more."""
         self._draining = True
@@ -153,24 +174,70 @@ class Connection:
             if salt is None:
                 problem = "hello has no token" if message.token is None else "the token is wrong"
                 self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{problem}; this server needs an API key"))
-                await self._ws.close(CloseCode.UNAUTHORIZED, problem)
+                await self._close(CloseCode.UNAUTHORIZED, problem)
                 return None
-            model = self._service.engine.model
-            self.send(
-                Welcome(
-                    session=self._name,
-                    server=self._server,
-                    model=model.name,
-                    context_length=min(model.context_length, model.max_sequence_tokens),
-                    max_document_bytes=self._limits.max_document_bytes,
-                    max_requests=self._limits.max_requests,
-                )
-            )
             if message.client:
                 self._names["client"] = message.client
-            logger.debug("session opened", **self._names)
-            return Session(self._service, salt, self.send, self._names)
+            if message.resume is not None and (resumed := await self._resume(message.resume, salt)) is not None:
+                return resumed
+            return self._begin(message, salt)
         return None
+
+    def _begin(self, hello: Hello, salt: str) -> Session:
+        """A new session."""
+        if self._parking is None or not (hello.resumable or hello.resume):
+            session = Session(self._service, salt, self.send, self._names)
+            self.send(self._welcome(self._name))
+        else:
+            session = resumable = ResumableSession(self._service, salt, self._name, self._names)
+            resumable.attach(self)
+            self._parking.add(resumable)
+            self.send(self._welcome(self._name, resumable.secret))
+        logger.debug("session opened", **self._names)
+        return session
+
+    async def _resume(self, resume: Resume, salt: str) -> Session | None:
+        """Go on with a session; None if it is not to be had, or if another connection has taken it meanwhile."""
+        if self._parking is None or (session := self._parking.find(resume, salt)) is None:
+            return None
+        self._parking.claim(session, self)
+        self._session = session
+        self._names = dict(session.names)
+        documents = [held for named in resume.documents if (held := await self._held(session, named)) is not None]
+        if self._ended:
+            raise ConnectionClosed(None, None)
+        known = session.known(resume.requests)
+        resumed = Resumed(session.messages, documents, [held.request for held in known])
+        self.send(self._welcome(session.name, session.secret, resumed))
+        session.restore(known)
+        logger.debug("session resumed", **self._names)
+        return session
+
+    async def _held(self, session: ResumableSession, named: HeldDocument) -> HeldVersion | None:
+        """The version of a document, unless it is not open or its text is another one in the same version."""
+        found = session.held_version(named.document)
+        if found is None:
+            return None
+        held, text = found
+        if held.version == named.version:
+            await asyncio.sleep(0)  # there may be many, and all of a megabyte
+            if content_hash(text) != named.hash:
+                return None
+        return held
+
+    def _welcome(self, session: str, secret: str | None = None, resumed: Resumed | None = None) -> Welcome:
+        model = self._service.engine.model
+        return Welcome(
+            session=session,
+            server=self._server,
+            model=model.name,
+            context_length=min(model.context_length, model.max_sequence_tokens),
+            max_document_bytes=self._limits.max_document_bytes,
+            max_requests=self._limits.max_requests,
+            secret=secret,
+            resume_ms=0 if secret is None or self._parking is None else round(1000 * self._parking.seconds),
+            resumed=resumed,
+        )
 
     async def _read(self) -> ClientMessage | None:
         """The next message; what is none is answered with an error. None if the connection has ended.
@@ -236,15 +303,15 @@ class Connection:
     async def _refuse(self, request: int | None, refusal: Refused) -> bool:
         """Answer a frame that is no message. Returns whether the connection goes on."""
         if self._session is not None:
-            self._session.refuse(request, refusal)
+            self._session.refuse_frame(request, refusal)
         else:
             self._service.metrics.message_refused(refusal.code)
             self.send(Error(request, refusal.code, refusal.message))
         self._errors_in_row += 1
         if refusal.code == ErrorCode.WRONG_FRAME_TYPE:
-            await self._ws.close(CloseCode.UNSUPPORTED_DATA, refusal.message)
+            await self._close(CloseCode.UNSUPPORTED_DATA, refusal.message)
         elif self._errors_in_row >= self._limits.max_errors_in_row:
-            await self._ws.close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
+            await self._close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
         else:
             return True
         return False
@@ -324,13 +391,18 @@ class Connection:
         self._service.metrics.slow_readers.inc()
         self._end_soon(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
 
+    async def _close(self, code: int, reason: str) -> None:
+        """Close the socket, and with it the session."""
+        self._final = True
+        await self._ws.close(code, reason)
+
     def _end_soon(self, code: int, reason: str) -> None:
         """Take no more messages, end the requests and close the socket."""
-        self._ended = True
+        self._ended = self._final = True
         # Not at once: it may be a request that is sending here, and ending the session ends that request.
         asyncio.get_running_loop().call_soon(self._end)
         if self._closing is None:
-            self._closing = asyncio.create_task(self._ws.close(code, reason))
+            self._closing = asyncio.create_task(self._close(code, reason))
 
     def _end(self) -> None:
         self._ended = True
@@ -338,5 +410,15 @@ class Connection:
         self._relax()
         self._write_kept()
         self._outbox.take()
-        if self._session is not None:
+        if isinstance(self._session, ResumableSession) and self._parking is not None:
+            leave = self._parking.left if self._lost else self._parking.end
+            leave(self._session, self)
+        elif self._session is not None:
             self._session.close()
+
+    @property
+    def _lost(self) -> bool:
+        """Whether the socket was lost, and neither side meant to end the session."""
+        protocol = self._ws.protocol
+        broke = protocol.close_sent is None or protocol.close_sent.code == _INTERNAL_ERROR  # or no pong came
+        return broke and protocol.close_rcvd is None and not (self._final or self._draining)
