@@ -30,6 +30,7 @@ from .errors import (
     RequestError,
     ServerMisbehaved,
     SessionClosed,
+    SessionLost,
     TooManyRequests,
     Unauthorized,
     WarmlineError,
@@ -38,6 +39,7 @@ from .errors import (
 from .handshake import connect
 from .operations import Delete, EditOperation, Insert, Keep, Void
 from .parameters import Parameters
+from .reconnecting import ConnectionEvent, Reconnect
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .session import Session
 from .streams import Completion, EditStream, Reply
@@ -52,6 +54,7 @@ __all__ = [
     "Completion",
     "CompletionResult",
     "Conflict",
+    "ConnectionEvent",
     "ConnectionFailed",
     "ConnectionLost",
     "Conversation",
@@ -75,12 +78,14 @@ __all__ = [
     "PromptTooLong",
     "Reason",
     "Receipt",
+    "Reconnect",
     "Reply",
     "RequestError",
     "Result",
     "ServerMisbehaved",
     "Session",
     "SessionClosed",
+    "SessionLost",
     "TokenLogprob",
     "TooManyRequests",
     "Unauthorized",
