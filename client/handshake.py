@@ -161,6 +161,8 @@ class connect:
     async def _upgrade(self) -> Transport:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         text = client_codec(self._subprotocol).text
+        # A session that dials again watches its connections itself; a library would end them with a close frame.
+        ping_interval = self._ping_interval if self._reconnect is None else None
         try:
             if self._fast:
                 from .fast_transport import PicowsTransport
@@ -170,7 +172,7 @@ class connect:
                     self._subprotocol,
                     headers,
                     text=text,
-                    ping_interval=self._ping_interval,
+                    ping_interval=ping_interval,
                     open_timeout=self._open_timeout,
                 )
             return await WebsocketsTransport.connect(
@@ -179,7 +181,7 @@ class connect:
                 headers,
                 text=text,
                 proxy=self._proxy,
-                ping_interval=self._ping_interval,
+                ping_interval=ping_interval,
             )
         except Refused as refused:
             raise self._refused(refused.status, refused.body) from None

@@ -63,11 +63,8 @@ class Outgoing:
     def answered(self, request: int) -> None:
         """The server said something of a request."""
         number = self._requests.get(request)
-        while number is not None and self.entries:
-            first = self.entries[0].number
-            if first is not None and first > number:
-                break
-            self._pop()
+        while number is not None and self._pop().number != number:
+            pass
 
     def ponged(self) -> None:
         """The oldest ping was answered."""

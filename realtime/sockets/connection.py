@@ -419,6 +419,7 @@ class Connection:
     @property
     def _lost(self) -> bool:
         """Whether the socket was lost, and neither side meant to end the session."""
-        protocol = self._ws.protocol
-        broke = protocol.close_sent is None or protocol.close_sent.code == _INTERNAL_ERROR  # or no pong came
-        return broke and protocol.close_rcvd is None and not (self._final or self._draining)
+        # Libraries close with 1011 where no pong came.
+        frames = (self._ws.protocol.close_rcvd, self._ws.protocol.close_sent)
+        broke = all(frame is None or frame.code == _INTERNAL_ERROR for frame in frames)
+        return broke and not (self._final or self._draining)
