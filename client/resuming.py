@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from warmline.realtime import (
+    Cancel,
     Change,
     Chat,
     ClientMessage,
     Close,
     Complete,
     Edit,
+    EndChat,
     ErrorCode,
     HeldDocument,
+    Interrupt,
     Open,
     Ping,
     Resume,
@@ -76,13 +79,18 @@ def begin_anew(state: SessionState, outgoing: Outgoing) -> list[ClientMessage]:
     That are requests which have not been sent yet, if their document has not been changed since. All others end.
     """
     state.forget_server()
-    kept = [entry.message for entry in outgoing.entries if _can_still_be(state, entry)]
-    going = _requests_of(kept)
+    possible = [entry.message for entry in outgoing.entries if _can_still_be(state, entry)]
+    going = _requests_of(possible)
+    kept = [
+        message
+        for message in possible
+        if not isinstance(message, Cancel | Interrupt | Steer) or message.request in going
+    ]
     for request in state.requests:
         if request.request not in going:
             state.fail_request(request, SessionLost(_LOST))
     for probe in state.probes:
-        if probe.steered is not None:
+        if probe.steered is not None and probe.steered not in going:
             probe.error = SessionLost(_LOST)
     opens = [mirror.open() for mirror in state.documents.values() if mirror.refused is None]
     return [*opens, *kept]
@@ -120,6 +128,8 @@ def _can_still_be(state: SessionState, entry: Entry) -> bool:
         case Complete() | Edit() as request:
             mirror = state.documents.get(request.document)
             return not entry.sent and mirror is not None and mirror.version == request.version
+        case Cancel() | Interrupt() | Steer() | EndChat():
+            return not entry.sent
         case _:
             return False
 

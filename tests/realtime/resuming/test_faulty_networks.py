@@ -155,6 +155,8 @@ async def test_a_server_that_restarts(engine, tokenizer) -> None:
         while session.connected:
             await asyncio.sleep(0.001)
         later = session.complete(document, 2)
+        unwanted = session.complete(document, 1, parallel=True)
+        unwanted.cancel()
         second = GatewayServer(engine, tokenizer, ServerConfig(port=port))
         await second.start()
         with pytest.raises(SessionLost):
@@ -162,6 +164,7 @@ async def test_a_server_that_restarts(engine, tokenizer) -> None:
         assert stream.text == "so far"
         engine.paused = False
         assert (await later.result()).text == SCRIPT
+        assert (await unwanted.result()).reason == "cancel"
         with pytest.raises(SessionLost, match="said in this conversation"):
             session.chat("talk", "and?")
         assert (await session.chat("talk", "from the start").result()).text == SCRIPT
