@@ -31,6 +31,7 @@ from .errors import (
     RequestError,
     ServerMisbehaved,
     SessionClosed,
+    SessionLost,
     TooManyRequests,
     Unauthorized,
     WarmlineError,
@@ -40,6 +41,7 @@ from .handshake import connect
 from .lsp import run_language_server
 from .operations import Delete, EditOperation, Insert, Keep, Replacement, Void
 from .parameters import Parameters
+from .reconnecting import ConnectionEvent, Reconnect
 from .results import ChatResult, CompletionResult, EditResult, Result
 from .session import Session
 from .streams import Completion, EditStream, Reply
@@ -54,6 +56,7 @@ __all__ = [
     "Completion",
     "CompletionResult",
     "Conflict",
+    "ConnectionEvent",
     "ConnectionFailed",
     "ConnectionLost",
     "Conversation",
@@ -78,6 +81,7 @@ __all__ = [
     "RateLimited",
     "Reason",
     "Receipt",
+    "Reconnect",
     "Replacement",
     "Reply",
     "RequestError",
@@ -85,6 +89,7 @@ __all__ = [
     "ServerMisbehaved",
     "Session",
     "SessionClosed",
+    "SessionLost",
     "TokenLogprob",
     "TooManyRequests",
     "Unauthorized",

@@ -12,7 +12,15 @@ class WarmlineError(Exception):
 
 
 class ConnectionFailed(WarmlineError):
-    """No session came about; the message names the url and says what to do."""
+    """No session came about; the message names the url and says what to do.
+
+    Attributes:
+        retryable: whether connecting again may help.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        self.retryable = retryable
 
 
 class Unauthorized(WarmlineError):
@@ -38,6 +46,13 @@ class SessionClosed(ConnectionLost):
 
     def __init__(self, message: str = "the session was closed") -> None:
         super().__init__(message, 1000, retryable=False)
+
+
+class SessionLost(ConnectionLost):
+    """The connection broke, and the server doesn't know the session any more: it has restarted, or it took too long.
+
+    What ran then ends with this, and has what came until then. The session itself goes on.
+    """
 
 
 class ServerMisbehaved(ConnectionLost):
@@ -170,5 +185,7 @@ def connection_error(code: int, reason: str) -> WarmlineError:
             return ConnectionLost(f"the server is overloaded or this client reads too slowly{said}", code)
         case 1006:
             return ConnectionLost(f"the connection broke{said}", code)
+        case 1002 | 1003 | 1007 | 1008 | 1009 | 1010:  # it would end like this again
+            return ConnectionLost(f"the server closed the connection with code {code}{said}", code, retryable=False)
         case _:
             return ConnectionLost(f"the server closed the connection with code {code}{said}", code)

@@ -18,6 +18,7 @@ from warmline.realtime import (
     Codec,
     Error,
     Hello,
+    Resume,
     ServerMessage,
     Welcome,
     client_codec,
@@ -26,7 +27,16 @@ from warmline.realtime import (
 from warmline.realtime import ProtocolError as BadFrame
 
 from .arguments import check_bounded_text, check_text
-from .errors import ConnectionFailed, InvalidArgument, Unauthorized, WarmlineError, request_error
+from .errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    InvalidArgument,
+    Unauthorized,
+    WarmlineError,
+    WrongType,
+    request_error,
+)
+from .reconnecting import OnConnection, Reconnect
 from .session import Session
 from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
 
@@ -38,6 +48,10 @@ _AUTO: TransportName = "websockets"
 """What ``auto`` takes: `warmline bench transport` measures picows no faster on two cores, and slower on one."""
 
 
+_RECONNECT: Reconnect | bool = True
+"""What is done where a program doesn't say."""
+
+
 class connect:
     """Connect to a Warmline server: ``async with connect(url) as session``, or ``session = await connect(url)``.
 
@@ -47,7 +61,12 @@ class connect:
         subprotocol: ``warmline.v1.msgpack`` (smaller) or ``warmline.v1.json`` (readable).
         client: what to call this program in the server's log.
         open_timeout: seconds until the session must stand.
-        ping_interval: seconds between keep-alive pings; an unanswered one ends the session after as long again.
+        ping_interval: seconds between keep-alive pings; an unanswered one ends the connection after as long again.
+            After the machine's sleep the server is asked at once.
+        reconnect: what to do when the connection is lost. By default it is dialled again and all goes on: requests
+            that run, documents, what is asked for meanwhile (see `Session`). `Reconnect` says how often and for how
+            long; False ends the session.
+        on_connection: called with each `ConnectionEvent`, for programs that want to know of it.
         transport: the library below: ``websockets``, which ``auto`` takes, or ``picows`` (the extra
             ``warmline[fast]``). The session is the same. Through a proxy that the environment names it is always
             ``websockets``, which asks the operating system which proxy is meant for which host and knows their kinds.
@@ -74,6 +93,8 @@ class connect:
         ping_interval: float | None = 20.0,
         transport: TransportName = "auto",
         ssl: tls.SSLContext | None = None,
+        reconnect: Reconnect | bool | None = None,
+        on_connection: OnConnection | None = None,
     ) -> None:
         for name, value in (("url", url), ("token", "" if token is None else token), ("client", client)):
             check_text(name, value)
@@ -104,6 +125,8 @@ class connect:
         self._client = replace_lone_surrogates(client)
         self._open_timeout = open_timeout
         self._ping_interval = ping_interval
+        self._reconnect = _plan_of(_RECONNECT if reconnect is None else reconnect)
+        self._on_connection = on_connection
         self._session: Session | None = None
 
     def __await__(self) -> Generator[object, None, Session]:
@@ -120,11 +143,24 @@ class connect:
         await self._session.close()
 
     async def _open(self) -> Session:
+        transport, welcome = await self._dial(None)
+        return Session(
+            transport,
+            client_codec(self._subprotocol),
+            welcome,
+            self._url,
+            dial=self._dial,
+            reconnect=self._reconnect,
+            ping_interval=self._ping_interval,
+            on_connection=self._on_connection,
+        )
+
+    async def _dial(self, resume: Resume | None) -> tuple[Transport, Welcome]:
         try:
             async with asyncio.timeout(self._open_timeout):
                 transport = await self._upgrade()
                 try:
-                    return await self._greet(transport)
+                    return transport, await self._greet(transport, resume)
                 except BaseException:
                     transport.abort()
                     raise
@@ -134,6 +170,8 @@ class connect:
     async def _upgrade(self) -> Transport:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         text = client_codec(self._subprotocol).text
+        # A session that dials again watches its connections itself; a library would end them with a close frame.
+        ping_interval = self._ping_interval if self._reconnect is None else None
         try:
             if self._fast:
                 from .fast_transport import PicowsTransport
@@ -143,7 +181,7 @@ class connect:
                     self._subprotocol,
                     headers,
                     text=text,
-                    ping_interval=self._ping_interval,
+                    ping_interval=ping_interval,
                     open_timeout=self._open_timeout,
                     ssl=self._ssl,
                 )
@@ -153,7 +191,7 @@ class connect:
                 headers,
                 text=text,
                 proxy=self._proxy,
-                ping_interval=self._ping_interval,
+                ping_interval=ping_interval,
                 ssl=self._ssl,
             )
         except Refused as refused:
@@ -180,20 +218,24 @@ class connect:
                 "(on the command line: --url, or WARMLINE_URL)"
             ) from None
 
-    async def _greet(self, transport: Transport) -> Session:
+    async def _greet(self, transport: Transport, resume: Resume | None) -> Welcome:
         if transport.subprotocol != self._subprotocol:
             raise ConnectionFailed(f"what answers at {self._url} does not speak {self._subprotocol}")
         codec: Codec[ServerMessage] = client_codec(self._subprotocol)
-        transport.send(codec.encode(Hello(client=self._client)))
+        hello = Hello(client=self._client, resumable=self._reconnect is not None, resume=resume)
+        transport.send(codec.encode(hello))
         try:
             message = codec.decode(await transport.inbox.first())
         except WarmlineError as error:
-            raise error if isinstance(error, Unauthorized) else ConnectionFailed(f"{self._url}: {error}") from None
+            if isinstance(error, Unauthorized):
+                raise
+            retryable = not isinstance(error, ConnectionLost) or error.retryable
+            raise ConnectionFailed(f"{self._url}: {error}", retryable=retryable) from None
         except BadFrame as error:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         match message:
             case Welcome():
-                return Session(transport, codec, message, self._url)
+                return message
             case Error():
                 refused = request_error(message)
                 raise refused if isinstance(refused, Unauthorized) else ConnectionFailed(f"{self._url}: {refused}")
@@ -210,7 +252,16 @@ class connect:
             reason = ": if it is the HTTP API's port (serve --http-port), name the WebSocket's (serve --port)"
         if status in (429, 503):
             return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}")
-        return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}")
+        retryable = status in (408, 429) or status >= 500
+        return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}", retryable=retryable)
+
+
+def _plan_of(reconnect: Reconnect | bool) -> Reconnect | None:
+    if isinstance(reconnect, bool):
+        return Reconnect() if reconnect else None
+    if not isinstance(reconnect, Reconnect):
+        raise WrongType(f"reconnect is of type {type(reconnect).__name__}, not bool or Reconnect")
+    return reconnect
 
 
 def _host(url: str) -> str | None:

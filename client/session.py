@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Iterable
 from types import TracebackType
@@ -15,10 +14,8 @@ from warmline.realtime import (
     Codec,
     Complete,
     Edit,
-    EndChat,
     ErrorCode,
     PlaceTracker,
-    ProtocolError,
     RangeTracker,
     Sampling,
     ServerMessage,
@@ -31,18 +28,12 @@ from .arguments import check_bounded_text, check_instruction, check_text, most, 
 from .clock import ClockSample
 from .conversation import Conversation
 from .document import Document
-from .errors import (
-    InvalidArgument,
-    RequestError,
-    ServerMisbehaved,
-    SessionClosed,
-    WarmlineError,
-    WrongType,
-    connection_error,
-)
+from .errors import InvalidArgument, RequestError, WarmlineError, WrongType
+from .link import Dial, Link
 from .mirror import DocumentMirror
 from .operations import RangeWalk
 from .parameters import Parameters, clean, sampling_of
+from .reconnecting import OnConnection, Reconnect
 from .state import EditState, Probe, SessionState, TextState
 from .streams import Completion, EditStream, Reply
 from .transport import Transport
@@ -75,21 +66,23 @@ class Session:
         context_length: how many tokens the model can attend to.
     """
 
-    def __init__(self, transport: Transport, codec: Codec[ServerMessage], welcome: Welcome, url: str) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        codec: Codec[ServerMessage],
+        welcome: Welcome,
+        url: str,
+        *,
+        dial: Dial | None = None,
+        reconnect: Reconnect | None = None,
+        ping_interval: float | None = None,
+        on_connection: OnConnection | None = None,
+    ) -> None:
         self.url = url
-        self.server = welcome.server
-        self.model = welcome.model
-        self.context_length = welcome.context_length
-        self._max_document_bytes = welcome.max_document_bytes
-        self._max_frame_bytes = 2 * welcome.max_document_bytes + 64 * 1024
-        self._transport = transport
-        self._encode, self._decode = codec.encode, codec.decode
+        self._link = Link(codec, dial, reconnect)
         self._state = SessionState(self._send)
-        self._ended: WarmlineError | None = None
-        self._gone = asyncio.Event()
-        self._closing: asyncio.Task[None] | None = None
-        transport.inbox.read(self._receive, self._lost)
-        if self._ended is None:
+        self._link.start(self._state, transport, welcome, ping_interval, on_connection, self._welcomed)
+        if not self.closed:
             self._state.probe()  # a first reading of the server's clock
 
     async def __aenter__(self) -> Self:
@@ -110,20 +103,20 @@ class Session:
     @property
     def closed(self) -> bool:
         """Whether the session has ended, by whichever side."""
-        return self._ended is not None
+        return self._link.ended is not None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at the moment. While there is none, requests and changes wait for one."""
+        return self._link.online and not self.closed
 
     async def wait_closed(self) -> WarmlineError:
         """Wait until the session has ended, by whichever side; returns the error that says why."""
-        await self._gone.wait()
-        assert self._ended is not None
-        return self._ended.with_traceback(None)
+        return (await self._link.wait_ended()).with_traceback(None)
 
     async def close(self) -> None:
         """End the session: whatever still waits raises `SessionClosed`. Idempotent."""
-        self._end(SessionClosed())
-        if self._closing is not None:
-            await self._closing
-        await self._transport.close()
+        await self._link.close()
 
     async def open(self, uri: str, text: str, language: str = "") -> Document:
         """Hand a document to the server; returns when it has been taken.
@@ -330,7 +323,7 @@ class Session:
             ConnectionLost: there is nobody to tell.
 
         """
-        self._send(EndChat(_conversation_name(conversation)))
+        self._state.end_chat(_conversation_name(conversation))
 
     async def ping(self) -> int:
         """The round trip to the server and back, in microseconds."""
@@ -347,9 +340,11 @@ class Session:
             )
 
     async def send_change(self, change: Change | Warm) -> None:
-        """Send a change or a hint, and wait if the server lags far behind."""
+        """Send a change or a hint, and wait if the server lags far behind, or too much waits for a connection."""
+        if isinstance(change, Warm) and not self._link.online and not self.closed:
+            return  # a hint that is late is none
         self._send(change)
-        if self._transport.unsent > PENDING_BYTES:
+        if self._link.behind > PENDING_BYTES:
             await self.ping()
 
     def forget(self, mirror: DocumentMirror) -> None:
@@ -374,33 +369,13 @@ class Session:
         return probe.delay
 
     def _send(self, message: ClientMessage) -> int:
-        if self._ended is not None:
-            raise self._ended.with_traceback(None)
-        frame = self._encode(message)
-        if len(frame) > self._max_frame_bytes:
-            raise InvalidArgument(f"a message of {len(frame)} bytes; the server takes {self._max_frame_bytes}")
-        written = self._state.now()
-        self._transport.send(frame)
-        return written
+        return self._link.send(message)
 
-    def _receive(self, frame: str | bytes) -> None:
-        """Take one message, straight from the connection."""
-        if self._ended is None:
-            try:
-                arrived = self._state.now()  # before it is decoded, which is the client's time and not the network's
-                self._state.receive(self._decode(frame), arrived)
-            except (ProtocolError, ServerMisbehaved) as error:
-                self._end(ServerMisbehaved(str(error)))
-                self._closing = asyncio.create_task(self._transport.close(1002), name="warmline closing")
-
-    def _lost(self, code: int, reason: str) -> None:
-        self._end(connection_error(code, reason))
-
-    def _end(self, error: WarmlineError) -> None:
-        if self._ended is None:
-            self._ended = error
-            self._state.fail(error)
-            self._gone.set()
+    def _welcomed(self, welcome: Welcome) -> None:
+        self.server = welcome.server
+        self.model = welcome.model
+        self.context_length = welcome.context_length
+        self._max_document_bytes = welcome.max_document_bytes
 
 
 def _conversation_name(name: str) -> str:

@@ -20,8 +20,10 @@ from warmline.realtime import (
     Delta,
     Done,
     Edit,
+    EndChat,
     Error,
     ErrorCode,
+    HeldRequest,
     Interrupt,
     Nack,
     Notice,
@@ -35,12 +37,13 @@ from warmline.realtime import (
     Steer,
     Steered,
     TokenLogprob,
+    utf16_length,
 )
 
 from . import clock
 from .clock import ClockFilter
 from .earlier import Earlier
-from .errors import ConnectionLost, ServerMisbehaved, WarmlineError, request_error
+from .errors import ConnectionLost, ServerMisbehaved, SessionLost, WarmlineError, request_error
 from .mirror import DocumentMirror
 from .operations import RangeWalk
 from .timing import HopTiming, measure_hops
@@ -57,6 +60,7 @@ class Probe:
         mirror: the document that was handed over just before, if any.
         steered: the request that was steered just before, if any.
         delay: the round trip in microseconds, once ``ended`` is set without an error.
+        unless_steered: what it ends with if the request has not been steered by then; None if an error would come.
     """
 
     def __init__(self, sent: int, mirror: DocumentMirror | None, steered: int | None) -> None:
@@ -66,6 +70,8 @@ class Probe:
         self.steered = steered
         self.ended = asyncio.Event()
         self.error: WarmlineError | None = None
+        self.unless_steered: WarmlineError | None = None
+        self.steered_before = 0
         self.delay = 0
 
 
@@ -116,6 +122,15 @@ class RequestState:
         self.done: Done | None = None
         self.timing: HopTiming | None = None
         self.error: WarmlineError | None = None
+        self.is_accepted = False
+        self.characters = 0
+        self.came = 0  # operations, void ones included
+        self.steered_count = 0
+        self.scored = 0  # tokens with log probabilities
+
+    def held(self) -> HeldRequest:
+        """How much of it has come."""
+        return HeldRequest(self.request, self.characters, self.came, self.steered_count, self.scored)
 
     def arrived(self, at: int) -> None:
         """Something to take came in."""
@@ -229,6 +244,9 @@ class SessionState:
     Attributes:
         documents: the mirrors of open documents, by URI.
         clock: the estimate of the server's clock.
+        streams: the accepted requests that run, by the number of their stream.
+        probes: the pings that were not answered yet, the oldest first.
+        forgotten: conversations whose turns the server lost, which the program has not been told yet.
     """
 
     def __init__(self, send: Callable[[ClientMessage], int], now: Callable[[], int] = clock.now) -> None:
@@ -237,10 +255,17 @@ class SessionState:
         self.now = now
         self._send = send
         self._requests: dict[int, RequestState] = {}
-        self._streams: dict[int, RequestState] = {}
+        self.streams: dict[int, RequestState] = {}
         self._ids = itertools.count(1)
-        self._probes: deque[Probe] = deque()
+        self.probes: deque[Probe] = deque()
+        self.forgotten: set[str] = set()
+        self._conversations: set[str] = set()
         self._last_ping = 0
+
+    @property
+    def requests(self) -> list[RequestState]:
+        """Those that have not ended."""
+        return list(self._requests.values())
 
     @property
     def running(self) -> int:
@@ -264,7 +289,7 @@ class SessionState:
         self._last_ping = max(self._last_ping + 1, self.now())
         probe = Probe(self._last_ping, mirror, steered)
         self._send(Ping(probe.sent))
-        self._probes.append(probe)
+        self.probes.append(probe)
         return probe
 
     def hand_over(self, mirror: DocumentMirror) -> Probe:
@@ -278,8 +303,21 @@ class SessionState:
 
     def start(self, request: RequestState, message: Complete | Edit | Chat) -> None:
         """Send a request."""
+        if isinstance(message, Chat) and message.conversation in self.forgotten:
+            self.forgotten.discard(message.conversation)
+            raise SessionLost(
+                "the server has lost what was said in this conversation; what is said now begins it anew"
+            )
         request.sent = self._send(message)
         self._requests[request.request] = request
+        if isinstance(message, Chat):
+            self._conversations.add(message.conversation)
+
+    def end_chat(self, conversation: str) -> None:
+        """Let the server forget a conversation."""
+        self._send(EndChat(conversation))
+        self._conversations.discard(conversation)
+        self.forgotten.discard(conversation)
 
     def cancel(self, request: RequestState) -> None:
         """Ask the server to end a request, once and only if it runs."""
@@ -301,14 +339,29 @@ class SessionState:
         self.probe()  # what the server says of anything before has come when this is answered
         self._send(Steer(request.request, instruction, operations))
         request.steers.append(operations)
-        return self.probe(steered=request.request)
+        probe = self.probe(steered=request.request)
+        probe.steered_before = request.steered_count
+        return probe
+
+    def fail_request(self, request: RequestState, error: WarmlineError) -> None:
+        """End one request with an error, whatever the server says of it."""
+        self._forget(request)
+        request.error = error
+        request.end()
+
+    def forget_server(self) -> None:
+        """Another server, or another session, is what answers from now on."""
+        self.streams.clear()
+        self.clock = ClockFilter()
+        self.forgotten |= self._conversations
+        self._conversations.clear()
 
     def fail(self, error: WarmlineError) -> None:
         """End everything that waits, with an error: the connection is gone."""
-        requests, probes = list(self._requests.values()), list(self._probes)
+        requests, probes = list(self._requests.values()), list(self.probes)
         self._requests.clear()
-        self._streams.clear()
-        self._probes.clear()
+        self.streams.clear()
+        self.probes.clear()
         for request in requests:
             request.error = error
             request.end()
@@ -325,18 +378,23 @@ class SessionState:
         """
         match message:
             case Delta():
-                request = self._streams.get(message.stream)
+                request = self.streams.get(message.stream)
                 if not isinstance(request, TextState):
                     raise ServerMisbehaved(f"the server sent text on stream {message.stream}, which has none")
+                text = message.text
+                request.characters += len(text) if text.isascii() else utf16_length(text)
+                if isinstance(message, ScoredDelta):
+                    request.scored += len(message.logprobs)
                 if not request.abandoned:
-                    request.pieces.append(message.text)
+                    request.pieces.append(text)
                     if isinstance(message, ScoredDelta):
                         request.logprobs += message.logprobs
                 request.arrived(at)
             case Ops():
-                request = self._streams.get(message.stream)
+                request = self.streams.get(message.stream)
                 if not isinstance(request, EditState):
                     raise ServerMisbehaved(f"the server sent operations on stream {message.stream}, which is no edit")
+                request.came += len(message.operations)
                 if not request.abandoned:
                     request.step(message)
                 request.arrived(at)
@@ -360,11 +418,14 @@ class SessionState:
 
     def _accepted(self, message: Accepted) -> None:
         request = self._requests.get(message.request)
-        if request is None or message.stream in self._streams:
+        if request is None or message.stream in self.streams or request in self.streams.values():
             raise ServerMisbehaved(
                 f"the server accepted request {message.request} on stream {message.stream} out of turn"
             )
-        self._streams[message.stream] = request
+        self.streams[message.stream] = request
+        if request.is_accepted:  # on the connection before
+            return
+        request.is_accepted = True
         if isinstance(request, TextState):
             request.accepted(message.continued)
         elif message.continued is not None:
@@ -374,14 +435,15 @@ class SessionState:
         request = self._requests.get(message.request)
         if not isinstance(request, EditState):
             raise ServerMisbehaved(f"the server steered request {message.request}, which is no edit that runs")
+        request.steered_count += 1
         if not request.abandoned:
             request.steered(message.operations)
 
     def _forget(self, request: RequestState) -> None:
         del self._requests[request.request]
-        for stream, running in self._streams.items():
+        for stream, running in self.streams.items():
             if running is request:
-                del self._streams[stream]
+                del self.streams[stream]
                 break
 
     def _done(self, message: Done, at: int) -> None:
@@ -400,13 +462,16 @@ class SessionState:
         request.end()
 
     def _pong(self, message: Pong, at: int) -> None:
-        if not self._probes or self._probes[0].sent != message.sent:
+        if not self.probes or self.probes[0].sent != message.sent:
             raise ServerMisbehaved("the server answered a ping that was not sent")
-        probe = self._probes.popleft()
+        probe = self.probes.popleft()
         probe.delay = self.clock.add(message.sent, message.received, message.replied, at).delay
         if probe.mirror is not None:
             probe.mirror.refused = probe.error
         steered = None if probe.steered is None else self._requests.get(probe.steered)
+        if probe.unless_steered is not None and probe.error is None:
+            known = steered is not None and steered.steered_count > probe.steered_before
+            probe.error = None if known else probe.unless_steered
         if isinstance(steered, EditState):
             steered.steers.popleft()
             steered.ready.set()
@@ -418,8 +483,8 @@ class SessionState:
             self._forget(request)
             request.error = request_error(message)
             request.end()
-        elif self._probes and (self._probes[0].mirror is not None or self._probes[0].steered is not None):
-            self._probes[0].error = request_error(message)  # nothing else was sent since the last pong
+        elif self.probes and (self.probes[0].mirror is not None or self.probes[0].steered is not None):
+            self.probes[0].error = request_error(message)  # nothing else was sent since the last pong
         else:
             logger.warning("the server reports: %s (%s)", message.message, message.code)
 
@@ -427,7 +492,7 @@ class SessionState:
         mirror = self.documents.get(message.document)
         if mirror is None:
             return  # closed meanwhile
-        pending = next((probe for probe in reversed(self._probes) if probe.mirror is mirror), None)
+        pending = next((probe for probe in reversed(self.probes) if probe.mirror is mirror), None)
         if pending is not None and message.code in _REFUSALS:
             pending.error = request_error(message)
         elif pending is None or (message.held is not None and message.held >= pending.version):

@@ -23,6 +23,23 @@ class EngineHandle(ABC):
     stats: EngineStats
     starts: int = 0
 
+    def on_start(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a listener called each time the engine comes up from now on. Returns what ends that."""
+        listeners: dict[object, Callable[[], None]] = self.__dict__.setdefault("_start_listeners", {})
+        key = object()
+        listeners[key] = listener
+
+        def end() -> None:
+            listeners.pop(key, None)
+
+        return end
+
+    def came_up(self) -> None:
+        """Tell the listeners. An implementation calls it when it is ready to take work."""
+        self.starts += 1
+        for listener in list(self.__dict__.get("_start_listeners", {}).values()):
+            listener()
+
     @abstractmethod
     async def start(self) -> None:
         """Come up, or raise `EngineError` saying why not and what to do."""

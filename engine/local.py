@@ -170,7 +170,7 @@ class LocalEngine(EngineHandle):
             await process.end()
             raise EngineError("the engine was closed while it started")
         self._process = process
-        self.starts += 1
+        self.came_up()
 
     def _on_step(self, output: StepOutput) -> None:
         if output.stats is not None:

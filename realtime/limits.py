@@ -35,6 +35,14 @@ class Limits:
     stall_timeout: float = 75.0
     """The same happens to a reader that takes less than ``write_high_water`` bytes of it in so long."""
 
+    resume_seconds: float = 30.0
+    """How long a session whose socket was lost goes on without one; 0: it ends at once, and none can be resumed."""
+    max_kept_bytes: int = 1 << 20
+    """What is kept of results until the client says that it has them; above it the oldest are given up. No more than
+    ``max_unsent_bytes`` is, as all of it may have to be sent at once."""
+    keep_seconds: float = 120.0
+    """How long a result is kept after its request's end."""
+
     warm_tokens_per_second: int = 1024
     """Prompt tokens that may be computed ahead of requests, in the long run. Typing takes under 200: a key costs a
     block of 16 at most, as long as the cursor stays where it is."""

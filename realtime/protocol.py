@@ -55,6 +55,7 @@ class ErrorCode(StrEnum):
     TOO_MANY_CONVERSATIONS = "too_many_conversations"
     TOO_MANY_CONNECTIONS = "too_many_connections"  # of this key
     RATE_LIMITED = "rate_limited"  # more tokens a minute than are allowed
+    RESULT_LOST = "result_lost"  # a resumed request whose client lacks more of it than was kept
     ENGINE_UNAVAILABLE = "engine_unavailable"
     INTERNAL_ERROR = "internal_error"
 
@@ -133,11 +134,47 @@ class Sampling(_Array, frozen=True):
 # Client to server ----------------------------------------------------------------------------------------------
 
 
+class HeldDocument(_Array, frozen=True):
+    """A document as the client has it, by its version and its content hash."""
+
+    document: DocumentId
+    version: Natural
+    hash: Natural
+
+
+class HeldRequest(_Array, frozen=True):
+    """How much of a request that has not ended yet its client has.
+
+    ``characters`` are UTF-16 units of its deltas; ``operations`` all that came, void ones included; ``steered`` its
+    frames of that name; ``logprobs`` the tokens that came with theirs.
+    """
+
+    request: Natural
+    characters: Natural = 0
+    operations: Natural = 0
+    steered: Natural = 0
+    logprobs: Natural = 0
+
+
+class Resume(_Array, frozen=True):
+    """Go on with a session whose socket was lost: what ``welcome`` called it, and what the client has of it."""
+
+    session: Annotated[str, msgspec.Meta(max_length=64)]
+    secret: Annotated[str, msgspec.Meta(max_length=64)]
+    documents: Annotated[list[HeldDocument], msgspec.Meta(max_length=4096)] = []
+    requests: Annotated[list[HeldRequest], msgspec.Meta(max_length=4096)] = []
+
+
 class Hello(_Array, tag=1, frozen=True):
-    """The first message of a socket. ``token`` is needed when the upgrade carried no credential."""
+    """The first message of a socket. ``token`` is needed when the upgrade carried no credential.
+
+    A ``resumable`` session outlives its socket for a while; so does one that is resumed.
+    """
 
     token: str | None = None
     client: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    resumable: bool = False
+    resume: Resume | None = None
 
 
 class Open(_Array, tag=2, frozen=True):
@@ -248,6 +285,12 @@ class Cancel(_Array, tag=11, frozen=True):
     request: Natural
 
 
+class Ack(_Array, tag=12, frozen=True):
+    """The client has the terminal frames of these requests, so that nothing of them need be kept."""
+
+    requests: Annotated[list[Natural], msgspec.Meta(max_length=4096)]
+
+
 class Ping(_Array, tag=13, frozen=True):
     """Measure the round trip; ``sent`` is the client's clock and comes back as it was."""
 
@@ -261,14 +304,38 @@ class EndChat(_Array, tag=14, frozen=True):
 
 
 ClientMessage = (
-    Hello | Open | Change | Close | Warm | Complete | Edit | Chat | Steer | Interrupt | Cancel | Ping | EndChat
+    Hello | Open | Change | Close | Warm | Complete | Edit | Chat | Steer | Interrupt | Cancel | Ack | Ping | EndChat
 )
 
 # Server to client ----------------------------------------------------------------------------------------------
 
 
+class HeldVersion(_Array, frozen=True):
+    """The version of a document that the server holds."""
+
+    document: str
+    version: Natural
+
+
+class Resumed(_Array, frozen=True):
+    """What the server has of a session that goes on.
+
+    Of the client's messages but ``hello``, ``ping`` and ``ack``, the first so many ``messages`` were handled.
+    ``documents`` are those of ``hello`` that are open here, without any whose text is another than the client's in
+    the same version. ``requests`` are those of ``hello`` that are known: the rest of each follows.
+    """
+
+    messages: Natural = 0
+    documents: list[HeldVersion] = []
+    requests: list[Natural] = []
+
+
 class Welcome(_Array, tag=1, frozen=True):
-    """The answer to ``hello``: who serves, with which model and limits."""
+    """The answer to ``hello``: who serves, with which model and limits.
+
+    With ``secret`` the session may be resumed until ``resume_ms`` after its socket was lost; ``resumed`` says that
+    this one was.
+    """
 
     session: str
     server: str
@@ -276,6 +343,9 @@ class Welcome(_Array, tag=1, frozen=True):
     context_length: Natural
     max_document_bytes: Natural
     max_requests: Natural
+    secret: str | None = None
+    resume_ms: Natural = 0
+    resumed: Resumed | None = None
 
 
 class Continued(_Array, frozen=True):

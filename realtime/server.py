@@ -36,6 +36,7 @@ from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
 from .prompting.fill_in_middle import FillMode, choose_form
 from .prompting.prompts import PromptBuilder
 from .protocol import SUBPROTOCOLS, CloseCode
+from .resuming.parking import Parking
 from .session import Service
 from .sockets.connection import Connection
 from .sockets.gateway_socket import GatewaySocket
@@ -99,6 +100,8 @@ class ServerConfig:
         quotas: bounds of what each key and each address use. Those of a connection are in ``limits``, but for
             its tokens a minute.
         drain_seconds: what running requests have to end after SIGTERM.
+        max_parked_sessions: sessions that wait for another socket, for `Limits.resume_seconds` each; above it the
+            one that has waited longest ends.
     """
 
     host: str = "127.0.0.1"
@@ -116,6 +119,7 @@ class ServerConfig:
     fim: FillMode = "auto"
     max_connections: int = 10_000
     usage: Path | None = None
+    max_parked_sessions: int = 1_000
     limits: Limits = field(default_factory=Limits)
     quotas: Quotas = field(default_factory=Quotas)
     drain_seconds: float = 30.0
@@ -141,6 +145,7 @@ class GatewayServer:
         self._engine = engine
         self._config = config
         self._connections: set[Connection] = set()
+        self._parking: Parking | None = None
         self._draining_until: float | None = None  # by the event loop's clock
         self._hurry = asyncio.Event()
         self._closed = False
@@ -208,6 +213,9 @@ class GatewayServer:
         """
         config = self._config
         high = config.limits.write_high_water
+        if config.limits.resume_seconds > 0:
+            metrics = self._service.metrics
+            self._parking = Parking(config.limits.resume_seconds, config.max_parked_sessions, metrics)
         try:
             self._server = await serve(
                 self._serve,
@@ -250,6 +258,8 @@ class GatewayServer:
         Every client is told. `hurry` ends it before.
         """
         self._draining_until = asyncio.get_running_loop().time() + seconds
+        if self._parking is not None:  # nobody can come for them any more
+            self._parking.close()
         await drain(lambda: (*self._connections, *self._doors), seconds, self._hurry)
 
     def hurry(self) -> None:
@@ -288,7 +298,8 @@ class GatewayServer:
 
     async def _serve(self, ws: ServerConnection) -> None:
         assert isinstance(ws, GatewaySocket)
-        connection = Connection(ws, self._service, self._gate, self._name, secrets.token_hex(8))
+        name = secrets.token_hex(8)
+        connection = Connection(ws, self._service, self._gate, self._name, name, self._parking)
         self._connections.add(connection)
         if self._draining_until is not None:
             connection.drain(max(0.0, self._draining_until - asyncio.get_running_loop().time()))
@@ -360,6 +371,8 @@ class GatewayServer:
         for connection in list(self._connections):
             if connection.key is not None and (why := self._auth.revoked(connection.key)) is not None:
                 connection.revoke(why)
+        if self._parking is not None:
+            self._parking.revoke(self._auth.revoked)
         if self._door is not None:
             self._door.revoke(self._auth.revoked)
         if self._expiry is not None:

@@ -10,6 +10,7 @@ from .access.accounts import Usage
 from .documents.document import Document
 from .errors import FAULT, Refused, shown
 from .protocol import (
+    Ack,
     Cancel,
     Change,
     Chat,
@@ -90,6 +91,8 @@ class Session:
                 self._requests.end_chat(message.conversation)
             case Ping():
                 self._send(Pong(message.sent, received // 1000, clock() // 1000))
+            case Ack():
+                pass  # nothing is kept
             case Hello():
                 self.refuse(None, Refused(ErrorCode.HELLO_REQUIRED, "hello opens a connection and is sent once"))
 
@@ -132,6 +135,10 @@ class Session:
         It carries the request's id, unless a request of that id is running: to the client it would end that one.
         """
         self._requests.refuse(request, refusal)
+
+    def refuse_frame(self, request: int | None, refusal: Refused) -> None:
+        """Answer a frame that is no message."""
+        self.refuse(request, refusal)
 
     def _warm(self, message: Warm) -> None:
         try:

@@ -142,6 +142,8 @@ class Warmer:
         self._warm: dict[str, bytes] = {}  # of each kind, the newest computed to its end by the engine as it is now
         self._warm_since = service.engine.starts
         self._ahead: tuple[Place, Document] | None = None  # typed last, and not looked ahead from yet
+        self._expected: dict[str, tuple[Document, Place]] = {}  # by kind, the place where a request was expected last
+        self._forget_engine = service.engine.on_start(self._warm_again)
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._requests: dict[int, Place] = {}
@@ -181,6 +183,7 @@ class Warmer:
     def closed(self, document: str) -> None:
         """A document was closed, or its text replaced."""
         self._forget(lambda place: place.document == document)
+        self._expected = {kind: seen for kind, seen in self._expected.items() if seen[1].document != document}
         if self._ahead is not None and self._ahead[0].document == document:
             self._ahead = None
 
@@ -199,6 +202,8 @@ class Warmer:
         self._forget(lambda _: True)
         self._planning = None
         self._requests.clear()
+        self._expected.clear()
+        self._forget_engine()
         self._ahead = None
         if self._timer is not None:
             self._timer.cancel()
@@ -214,7 +219,17 @@ class Warmer:
                 return self._prompts.warm_complete(document, start)
             return self._prompts.warm_edit(document, start, stop)
 
-        self._want(Place(document.id, document.version, position, end), lay_out, typed)
+        place = Place(document.id, document.version, position, end)
+        self._expected[place.kind] = document, place
+        self._want(place, lay_out, typed)
+
+    def _warm_again(self) -> None:
+        """The engine has come up anew and holds nothing: prepare what was expected last, where that is still so."""
+        self._not_before = 0.0
+        for document, place in list(self._expected.values()):
+            if document.version == place.version:
+                with suppress(Refused):
+                    self._expect(document, place.start, place.end, typed=False)
 
     def _want(self, place: Place, lay_out: Callable[[], Layout | None], typed: bool = False) -> None:
         if self._closed or place in self._requests.values():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from .. import protocol
+from ..limits import Limits
 from .called import called
 from .keys import keys_app
 from .measure import bench_app, eval_app
@@ -176,6 +177,13 @@ def serve(
     allow_replay: Annotated[
         bool, typer.Option("--allow-replay", help="Permit replay mode (benchmarks and tests).")
     ] = False,
+    resume_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0, help="How long a session that lost its connection is kept, its requests running; 0: not."
+        ),
+    ] = Limits().resume_seconds,
+    max_parked: Annotated[int, typer.Option(min=0, help="How many such sessions are kept at once.")] = 1000,
     fim: Annotated[
         FillName,
         typer.Option(
@@ -210,7 +218,6 @@ def serve(
 
     from ..access.quotas import parse_quotas
     from ..auth import is_loopback
-    from ..limits import Limits
     from ..server import ConfigError, GatewayServer, ServerConfig, ServerError, check_address, run_server
     from ..telemetry.logs import configure_logging
     from ..usage.ledger import LedgerError, check_ledger
@@ -219,7 +226,7 @@ def serve(
 
     try:
         quotas = parse_quotas(limit or ())
-        limits = Limits().within(quotas.connection)
+        limits = Limits(resume_seconds=resume_seconds).within(quotas.connection)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--limit") from None
     config = ServerConfig(
@@ -240,6 +247,7 @@ def serve(
         allow_replay=allow_replay,
         fim=fim.value,
         usage=usage,
+        max_parked_sessions=max_parked,
     )
 
     def say_ready(server: GatewayServer) -> None:

@@ -36,7 +36,7 @@ class Service:
 
     def connect(self) -> connect:
         """A connection to it."""
-        return connect(self.url, token=self.token, client="warmline-cli")
+        return connect(self.url, token=self.token, client="warmline-cli", reconnect=False)
 
 
 class EditCut(Exception):

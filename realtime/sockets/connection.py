@@ -14,6 +14,7 @@ from ..access.keys import ApiKey
 from ..access.refusals import Reason
 from ..auth import NotLetIn
 from ..documents.large_open import LARGE_FRAME, count_open, read_open
+from ..documents.text import content_hash
 from ..errors import Refused
 from ..protocol import (
     Accepted,
@@ -21,14 +22,20 @@ from ..protocol import (
     CloseCode,
     Error,
     ErrorCode,
+    HeldDocument,
+    HeldVersion,
     Hello,
     Notice,
     Open,
     ProtocolError,
+    Resume,
+    Resumed,
     ServerMessage,
     Welcome,
     server_codec,
 )
+from ..resuming.parking import Parking
+from ..resuming.session import ResumableSession
 from ..session import Service, Session
 from ..telemetry.tracing import clock
 from .framing import frame
@@ -49,9 +56,17 @@ _DEAD_SECONDS: Final = 5.0
 
 
 class Connection:
-    """Serves one accepted WebSocket until it closes."""
+    """Serves one accepted WebSocket until it closes. With ``parking``, sessions may outlive it."""
 
-    def __init__(self, ws: GatewaySocket, service: Service, gate: Gate, server: str, name: str) -> None:
+    def __init__(
+        self,
+        ws: GatewaySocket,
+        service: Service,
+        gate: Gate,
+        server: str,
+        name: str,
+        parking: Parking | None = None,
+    ) -> None:
         assert ws.subprotocol is not None
         self._ws = ws
         self._service = service
@@ -59,7 +74,8 @@ class Connection:
         self._gate = gate
         self._server = server
         self._name = name
-        self._names = {"session": name}  # what log lines say of it
+        self._parking = parking
+        self._names: dict[str, object] = {"session": name}  # what log lines say of it
         self._codec = server_codec(ws.subprotocol)
         self._encode, self._as_text = self._codec.encode, self._codec.text
         self._outbox = Outbox()
@@ -71,6 +87,7 @@ class Connection:
         self._taken = 0  # the clock when the message that is handled was taken from the queue
         self._errors_in_row = 0
         self._ended = False
+        self._final = False  # it is we who end it, and the session with it
         self._draining_until: float | None = None  # by the clock of the event loop
         self._taken_until, self._taken_at = -1, 0.0
         self._paused = False
@@ -90,7 +107,7 @@ class Connection:
                     self._session = session = await self._greet()
             except TimeoutError:
                 self._gate.refusals.note("websocket", Reason.NO_HELLO, self._ws.address)
-                await self._ws.close(CloseCode.HELLO_TIMEOUT, "no hello in time")
+                await self._close(CloseCode.HELLO_TIMEOUT, "no hello in time")
                 return
             if session is None:
                 return
@@ -110,7 +127,7 @@ class Connection:
                 self._gate.refusals.note("websocket", Reason.OVERSIZED_FRAME, self._ws.address)
         except Exception:
             logger.exception("connection failed", **self._names)
-            await self._ws.close(_INTERNAL_ERROR, "internal error")
+            await self._close(_INTERNAL_ERROR, "internal error")
         finally:
             self._end()
             if self._closing is not None:
@@ -152,6 +169,10 @@ class Connection:
         self._gate.refusals.note("websocket", Reason.REVOKED_KEY, self._ws.address, key=self._usage.key.name)
         self.send(Error(None, ErrorCode.UNAUTHORIZED, why))
         self._end_soon(CloseCode.UNAUTHORIZED, why)
+
+    def taken_over(self) -> None:
+        """Another socket has the session now: say so, and close."""
+        self._end_soon(CloseCode.SESSION_TAKEN, "another connection took over this session")
 
     # When the server goes away ---------------------------------------------------------------------------------
 
@@ -204,26 +225,15 @@ class Connection:
             usage = await self._admit(message)
             if usage is None:
                 return None
-            limits = usage.narrowed(self._limits)
-            model = self._service.engine.model
-            self.send(
-                Welcome(
-                    session=self._name,
-                    server=self._server,
-                    model=model.name,
-                    context_length=min(model.context_length, model.max_sequence_tokens),
-                    max_document_bytes=limits.max_document_bytes,
-                    max_requests=limits.max_requests,
-                )
-            )
             if message.client:
                 self._names["client"] = message.client
             if self._gate.auth.required:
                 self._names["key"] = usage.key.name
-            logger.debug("session opened", **self._names)
             self._usage = usage
             usage.sessions_opened(1)
-            return Session(self._service, usage.key.salt, self.send, self._names, usage)
+            if message.resume is not None and (resumed := await self._resume(message.resume, usage)) is not None:
+                return resumed
+            return self._begin(message, usage)
         return None
 
     async def _admit(self, hello: Hello) -> Usage | None:
@@ -238,20 +248,86 @@ class Connection:
                 raise NotLetIn(Reason.REVOKED_KEY, why)
             name = key.name
             usage = gate.accounts.usage(key, ws.address)
-            usage.check_connection()
+            if not self._takes_over(hello, key):
+                usage.check_connection()
         except NotLetIn as problem:
             gate.refusals.note("websocket", problem.reason, ws.address)
             told = {Reason.NO_KEY: "hello has no token", Reason.WRONG_KEY: "the token is wrong"}
             why = told.get(problem.reason, str(problem))
             self.send(Error(None, ErrorCode.UNAUTHORIZED, f"{why}; this server needs an API key"))
-            await ws.close(CloseCode.UNAUTHORIZED, why)
+            await self._close(CloseCode.UNAUTHORIZED, why)
         except Refused as refusal:
             gate.refusals.note("websocket", Reason.CONNECTIONS, ws.address, key=name)
             self.send(Error(None, refusal.code, refusal.message, refusal.retryable, refusal.retry_after_ms))
-            await ws.close(CloseCode.TRY_AGAIN_LATER, "the API key has all its connections")
+            await self._close(CloseCode.TRY_AGAIN_LATER, "the API key has all its connections")
         else:
             return usage
         return None
+
+    def _takes_over(self, hello: Hello, key: ApiKey) -> bool:
+        """Whether it comes for a session that another connection still has, which counts already and will close."""
+        if hello.resume is None or self._parking is None:
+            return False
+        session = self._parking.meant(hello.resume, key.salt)
+        return session is not None and session.client is not None
+
+    def _begin(self, hello: Hello, usage: Usage) -> Session:
+        """A new session."""
+        if self._parking is None or not (hello.resumable or hello.resume):
+            session = Session(self._service, usage.key.salt, self.send, self._names, usage)
+            self.send(self._welcome(usage, self._name))
+        else:
+            session = resumable = ResumableSession(self._service, usage, self._name, self._names)
+            resumable.attach(self)
+            self._parking.add(resumable)
+            self.send(self._welcome(usage, self._name, resumable.secret))
+        logger.debug("session opened", **self._names)
+        return session
+
+    async def _resume(self, resume: Resume, usage: Usage) -> Session | None:
+        """Go on with a session; None if it is not to be had, or if another connection has taken it meanwhile."""
+        if self._parking is None or (session := self._parking.find(resume, usage.key.salt)) is None:
+            return None
+        self._parking.claim(session, self)
+        self._session = session
+        self._names = dict(session.names)
+        documents = [held for named in resume.documents if (held := await self._held(session, named)) is not None]
+        if self._ended:
+            raise ConnectionClosed(None, None)
+        known = session.known(resume.requests)
+        resumed = Resumed(session.messages, documents, [held.request for held in known])
+        self.send(self._welcome(usage, session.name, session.secret, resumed))
+        session.restore(known)
+        logger.debug("session resumed", **self._names)
+        return session
+
+    async def _held(self, session: ResumableSession, named: HeldDocument) -> HeldVersion | None:
+        """The version of a document, unless it is not open or its text is another one in the same version."""
+        found = session.held_version(named.document)
+        if found is None:
+            return None
+        held, text = found
+        if held.version == named.version:
+            await asyncio.sleep(0)  # there may be many, and all of a megabyte
+            if content_hash(text) != named.hash:
+                return None
+        return held
+
+    def _welcome(
+        self, usage: Usage, session: str, secret: str | None = None, resumed: Resumed | None = None
+    ) -> Welcome:
+        model, limits = self._service.engine.model, usage.narrowed(self._limits)
+        return Welcome(
+            session=session,
+            server=self._server,
+            model=model.name,
+            context_length=min(model.context_length, model.max_sequence_tokens),
+            max_document_bytes=limits.max_document_bytes,
+            max_requests=limits.max_requests,
+            secret=secret,
+            resume_ms=0 if secret is None or self._parking is None else round(1000 * self._parking.seconds),
+            resumed=resumed,
+        )
 
     async def _read(self) -> ClientMessage | None:
         """The next message; what is none is answered with an error. None if the connection has ended.
@@ -317,15 +393,15 @@ class Connection:
     async def _refuse(self, request: int | None, refusal: Refused) -> bool:
         """Answer a frame that is no message. Returns whether the connection goes on."""
         if self._session is not None:
-            self._session.refuse(request, refusal)
+            self._session.refuse_frame(request, refusal)
         else:
             self._service.metrics.message_refused(refusal.code)
             self.send(Error(request, refusal.code, refusal.message, refusal.retryable, refusal.retry_after_ms))
         self._errors_in_row += 1
         if refusal.code == ErrorCode.WRONG_FRAME_TYPE:
-            await self._ws.close(CloseCode.UNSUPPORTED_DATA, refusal.message)
+            await self._close(CloseCode.UNSUPPORTED_DATA, refusal.message)
         elif self._errors_in_row >= self._limits.max_errors_in_row:
-            await self._ws.close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
+            await self._close(_POLICY_VIOLATION, f"{self._errors_in_row} bad messages in a row")
         else:
             return True
         return False
@@ -405,13 +481,18 @@ class Connection:
         self._service.metrics.slow_readers.inc()
         self._end_soon(CloseCode.TRY_AGAIN_LATER, "the client reads too slowly")
 
+    async def _close(self, code: int, reason: str) -> None:
+        """Close the socket, and with it the session."""
+        self._final = True
+        await self._ws.close(code, reason)
+
     def _end_soon(self, code: int, reason: str) -> None:
         """Take no more messages, end the requests and close the socket."""
-        self._ended = True
+        self._ended = self._final = True
         # Not at once: it may be a request that is sending here, and ending the session ends that request.
         asyncio.get_running_loop().call_soon(self._end)
         if self._closing is None:
-            self._closing = asyncio.create_task(self._ws.close(code, reason))
+            self._closing = asyncio.create_task(self._close(code, reason))
 
     def _end(self) -> None:
         self._ended = True
@@ -419,8 +500,19 @@ class Connection:
         self._relax()
         self._write_kept()
         self._outbox.take()
-        if self._session is not None:
+        if isinstance(self._session, ResumableSession) and self._parking is not None:
+            leave = self._parking.left if self._lost else self._parking.end
+            leave(self._session, self)
+        elif self._session is not None:
             self._session.close()
         if self._usage is not None:
             self._usage.sessions_opened(-1)
             self._usage = None
+
+    @property
+    def _lost(self) -> bool:
+        """Whether the socket was lost, and neither side meant to end the session."""
+        # Libraries close with 1011 where no pong came.
+        frames = (self._ws.protocol.close_rcvd, self._ws.protocol.close_sent)
+        broke = all(frame is None or frame.code == _INTERNAL_ERROR for frame in frames)
+        return broke and not (self._final or self._draining_until is not None)

@@ -51,6 +51,12 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         Info("warmline", "What runs.", registry=self.registry).info({**(about or {})})
         self.sessions = self._gauge("warmline_sessions", "Sessions that have said hello.")
+        self.parked = self._gauge("warmline_sessions_parked", "Sessions that lost their socket and may be resumed.")
+        self.resumes = self._counts(
+            "warmline_session_resumes",
+            "Sessions resumed, refused (not known any more, or not the client's), and given up after a while.",
+            "outcome",
+        )
         self.documents = self._gauge("warmline_documents", "Open documents.")
         self.running = self._gauge("warmline_requests_running", "Requests running now.")
         self._changes = self._counts("warmline_changes", "Document changes taken, by who made them.", "source")

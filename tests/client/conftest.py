@@ -111,6 +111,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "picows" and importlib.util.find_spec("picows") is None:
         pytest.skip("picows is not installed (the extra warmline[fast])")
     monkeypatch.setattr(handshake, "_AUTO", request.param)
+    monkeypatch.setattr(handshake, "_RECONNECT", False)  # what ends a connection ends the session, unless a test says
     return request.param
 
 

@@ -14,7 +14,7 @@ from warmline.realtime.protocol import JSON, Accepted, Change, Complete, Delta, 
 
 
 def kind_of(session) -> str:
-    return type(session._transport).__name__
+    return type(session._link._transport).__name__
 
 
 async def greeted(peer) -> None:
@@ -196,8 +196,8 @@ async def test_unsent_bytes_are_known(scripted) -> None:
 
     async with scripted(script) as url, connect(url) as session:
         for _ in range(40):
-            session._transport.send(b"x" * (1 << 20))
-        assert session._transport.unsent > 1 << 20
+            session._link._transport.send(b"x" * (1 << 20))
+        assert session._link._transport.unsent > 1 << 20
         left.set()
 
 
@@ -224,9 +224,9 @@ async def test_a_program_that_changes_faster_than_the_network_takes_is_held_back
                 changes += 1
 
         changing = asyncio.create_task(change())
-        while session._transport.unsent <= PENDING_BYTES:
+        while session._link._transport.unsent <= PENDING_BYTES:
             await asyncio.sleep(0)
         await asyncio.sleep(0.05)
-        assert changes < 200 and session._transport.unsent < 4 * PENDING_BYTES
+        assert changes < 200 and session._link._transport.unsent < 4 * PENDING_BYTES
         resume.set()
         await changing

@@ -171,8 +171,8 @@ def streaming_client(url: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_killed_client_frees_its_sequences(serve, default_model):
-    """Each is cancelled once, and nothing is computed for them any more."""
-    with serve("--model", str(default_model)) as server:
+    """Each is cancelled once, and nothing is computed for them any more: at once, where no session is kept."""
+    with serve("--model", str(default_model), "--resume-seconds", "0") as server:
         with streaming_client(server.url) as client:
             while server.metric("warmline_engine_sequences_running") < 3:
                 time.sleep(0.05)

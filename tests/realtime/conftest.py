@@ -151,8 +151,8 @@ class ScriptedEngine(EngineHandle):
 
     def come_back(self) -> None:
         """Be started again, with an empty cache."""
-        self.starts += 1
         self.beat = 0.0
+        self.came_up()
 
     def emit(self, sequence: int, text: str) -> None:
         """Say something out of turn."""

@@ -122,3 +122,30 @@ async def test_what_is_being_warmed_ends_with_its_session(serve, dial, engine, u
         await (wire.connection.close() if end == "socket" else server.close())
         await until(lambda: engine.running == 0)
     assert len(engine.cancelled) == 2
+
+
+async def test_when_the_engine_comes_back_what_is_expected_is_warmed_again(serve, dial, engine, until):
+    """Its cache is empty. Not where the document has changed since by an operation of ours, or was closed."""
+    wire = await dial(await serve())
+    text = "def mean(values):\n    total = sum(values)\n    return total / len(values)\n\n\n"
+    await wire.open(text)
+    await wire.send(
+        Change("file:///a", 1, 2, [TextEdit(len(text), len(text), "print(")]), Warm("file:///a", 2, 0, 40)
+    )
+    await until(lambda: len(engine.warmed) == 2)
+    before = {request.prompt for request in engine.warmed}
+    engine.fail("it died")
+    engine.warmed.clear()
+    engine.come_back()
+    await until(lambda: len(engine.warmed) >= 2)
+    assert {request.prompt for request in engine.warmed} <= before
+    await wire.send(Change("file:///a", 2, 3, []), Ping(1))
+    await wire.until(Pong)
+    await until(lambda: not engine.running)
+    engine.warmed.clear()
+    engine.come_back()
+    await wire.send(Ping(2))
+    await wire.until(Pong)
+    assert engine.warmed == []
+    await wire.connection.close()
+    await until(lambda: not engine._start_listeners)

@@ -67,6 +67,26 @@ const timing = record({
 const continued = record({ request: natural, base: natural, version: natural, replaces: optional(natural, 0) });
 const logprob = record({ token: natural, text: text(), logprob: real() });
 const tokenLogprob = record({ token: natural, text: text(), logprob: real(), top: optional(list(logprob), []) });
+const heldDocument = record({ document, version: natural, hash: natural });
+const heldRequest = record({
+  request: natural,
+  characters: optional(natural, 0),
+  operations: optional(natural, 0),
+  steered: optional(natural, 0),
+  logprobs: optional(natural, 0),
+});
+const resume = record({
+  session: text(64),
+  secret: text(64),
+  documents: optional(list(heldDocument, 4096), []),
+  requests: optional(list(heldRequest, 4096), []),
+});
+const heldVersion = record({ document: text(), version: natural });
+const resumed = record({
+  messages: optional(natural, 0),
+  documents: optional(list(heldVersion), []),
+  requests: optional(list(natural), []),
+});
 const operation = either(text(), whole(-Number.MAX_SAFE_INTEGER), (value) => typeof value === 'string');
 
 const request = natural;
@@ -74,7 +94,15 @@ const version = natural;
 
 /** By tag, from client to server. */
 export const CLIENT_MESSAGES = {
-  hello: { tag: 1, body: record({ token: optional(nullable(text()), null), client: optional(text(256), '') }) },
+  hello: {
+    tag: 1,
+    body: record({
+      token: optional(nullable(text()), null),
+      client: optional(text(256), ''),
+      resumable: optional(flag, false),
+      resume: optional(nullable(resume), null),
+    }),
+  },
   open: { tag: 2, body: record({ document, version, language: text(64), text: text() }) },
   change: {
     tag: 3,
@@ -133,6 +161,7 @@ export const CLIENT_MESSAGES = {
   steer: { tag: 9, body: record({ request, instruction, operations: naturalOrNull }) },
   interrupt: { tag: 10, body: record({ request }) },
   cancel: { tag: 11, body: record({ request }) },
+  ack: { tag: 12, body: record({ requests: list(natural, 4096) }) },
   ping: { tag: 13, body: record({ sent: natural }) },
   endChat: { tag: 14, body: record({ conversation: document }) },
 } as const;
@@ -148,6 +177,9 @@ export const SERVER_MESSAGES = {
       contextLength: natural,
       maxDocumentBytes: natural,
       maxRequests: natural,
+      secret: optional(nullable(text()), null),
+      resumeMs: optional(natural, 0),
+      resumed: optional(nullable(resumed), null),
     }),
   },
   accepted: { tag: 2, body: record({ request, stream: natural, continued: optional(nullable(continued), null) }) },

@@ -1,0 +1,307 @@
+"""`hello` names a session: who gets it, what is said of it, and how long there is something to get."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from warmline.realtime.documents.text import content_hash
+from warmline.realtime.limits import Limits
+from warmline.realtime.protocol import (
+    Accepted,
+    Ack,
+    Change,
+    Complete,
+    Delta,
+    Done,
+    Error,
+    HeldDocument,
+    HeldRequest,
+    HeldVersion,
+    Hello,
+    Open,
+    Ping,
+    Pong,
+    Resume,
+    TextEdit,
+    Welcome,
+)
+
+URI = "file:///a"
+TEXT = "x = 1\n"
+
+
+async def greet(wire: Any, resume: Resume | None = None, token: str | None = None) -> Welcome:
+    await wire.send(Hello(token, "tests", True, resume))
+    return await wire.until(Welcome)
+
+
+def again(welcome: Welcome, *requests: HeldRequest, documents: tuple[HeldDocument, ...] = ()) -> Resume:
+    assert welcome.secret is not None
+    return Resume(welcome.session, welcome.secret, list(documents), list(requests))
+
+
+@pytest.fixture
+def begin(serve, dial, engine):
+    """A socket with a session, a document and a request of which "one " has come, and the server."""
+
+    async def begin(token: str | None = None, **config: Any) -> tuple[Any, Welcome, Any]:
+        server = await serve(**config)
+        wire = await dial(server, hello=False)
+        welcome = await greet(wire, token=token)
+        await wire.open(TEXT)
+        engine.paused = True
+        await wire.send(Complete(1, URI, 1, 6))
+        await wire.until(Accepted)
+        engine.emit(engine.requests[-1].id, "one ")
+        assert await wire.until(Delta) == Delta(0, "one ")
+        return wire, welcome, server
+
+    return begin
+
+
+async def parked(server: Any, until: Any, count: int = 1) -> None:
+    await until(lambda: server._parking.waiting == count)
+
+
+async def test_a_request_goes_on_where_its_client_was(begin, dial, engine, until) -> None:
+    """It ran on without a socket, and nothing of it comes twice."""
+    wire, welcome, server = await begin()
+    assert (welcome.resume_ms, welcome.resumed) == (30_000, None)
+    wire.connection.transport.abort()
+    await parked(server, until)
+    engine.emit(engine.requests[0].id, "two ")
+    wire = await dial(server, hello=False)
+    held = HeldDocument(URI, 1, content_hash(TEXT))
+    back = await greet(wire, again(welcome, HeldRequest(1, 2), documents=(held,)))
+    assert back.session == welcome.session
+    assert back.resumed is not None
+    assert (back.resumed.messages, back.resumed.documents) == (2, [HeldVersion(URI, 1)])
+    assert back.resumed.requests == [1]
+    assert [await wire.receive() for _ in range(2)] == [Accepted(1, 0), Delta(0, "e two ")]
+    engine.emit(engine.requests[0].id, "three")
+    assert await wire.receive() == Delta(0, "three")
+    engine.paused = False
+    parts, end = await wire.ended()
+    assert (parts, end.reason) == (["hello", " world"], "stop")
+    assert engine.cancelled == []
+
+
+async def test_a_request_that_ended_meanwhile_is_told_whole(begin, dial, engine, until) -> None:
+    """Until its client says that it has it."""
+    wire, welcome, server = await begin()
+    wire.connection.transport.abort()
+    await parked(server, until)
+    engine.paused = False
+    await until(lambda: not engine.running)
+    for _ in range(2):
+        wire = await dial(server, hello=False)
+        await greet(wire, again(welcome, HeldRequest(1, 4)))
+        parts, end = await wire.ended()
+        assert (parts, end.reason) == (["hello world"], "stop")
+        wire.connection.transport.abort()
+        await parked(server, until)
+    wire = await dial(server, hello=False)
+    back = await greet(wire, again(welcome, HeldRequest(1, 15)))
+    assert back.resumed.requests == [1]
+    await wire.until(Done)
+    await wire.send(Ack([1]), Ping(5))
+    await wire.until(Pong)
+    wire.connection.transport.abort()
+    await parked(server, until)
+    wire = await dial(server, hello=False)
+    back = await greet(wire, again(welcome, HeldRequest(1, 15)))
+    assert back.resumed.requests == []
+
+
+@pytest.mark.parametrize("what", ["secret", "session", "key"])
+async def test_a_session_is_for_who_knows_its_secret_and_has_its_key(begin, dial, until, what, http) -> None:
+    """Anybody else gets a new one and is not told why; the first is as it was."""
+    wire, welcome, server = await begin("one", api_keys=("one", "two"))
+    resume = again(welcome, HeldRequest(1, 4))
+    wrong = {
+        "secret": Resume(resume.session, "x" * len(resume.secret)),
+        "session": Resume("another", resume.secret),
+        "key": resume,
+    }[what]
+    other = await dial(server, hello=False)
+    stranger = await greet(other, wrong, token="two" if what == "key" else "one")
+    assert stranger.resumed is None
+    assert stranger.session != welcome.session and stranger.secret not in (None, welcome.secret)
+    assert 'warmline_session_resumes_total{outcome="refused"} 1.0' in (await http(server, "/metrics"))[1]
+    await wire.send(Ping(1))
+    await wire.until(Pong)
+
+
+async def test_another_socket_takes_a_session_that_has_one(begin, dial, engine) -> None:
+    """The first is closed with 4409, and its end ends nothing."""
+    wire, welcome, server = await begin()
+    second = await dial(server, hello=False)
+    await greet(second, again(welcome, HeldRequest(1, 4)))
+    assert await wire.closed() == (4409, "another connection took over this session")
+    engine.paused = False
+    parts, end = await second.ended()
+    assert ("".join(parts), end.reason) == ("hello world", "stop")
+
+
+async def test_a_close_frame_ends_the_session(begin, dial, engine, until) -> None:
+    """At once, with its requests."""
+    wire, welcome, server = await begin()
+    await wire.connection.close()
+    await until(lambda: not engine.running)
+    assert len(server._parking) == 0
+    back = await greet(await dial(server, hello=False), again(welcome))
+    assert back.resumed is None
+
+
+async def test_a_session_that_is_not_resumable_ends_with_its_socket(serve, dial, engine, until) -> None:
+    """As before: a client has to ask."""
+    server = await serve()
+    wire = await dial(server, hello=False)
+    assert (await wire.hello()).secret is None
+    await wire.open(TEXT)
+    engine.paused = True
+    await wire.send(Complete(1, URI, 1, 6))
+    await wire.until(Accepted)
+    wire.connection.transport.abort()
+    await until(lambda: not engine.running)
+    assert server._parking.waiting == 0
+
+
+async def test_nobody_comes_back(begin, engine, until, http) -> None:
+    """After a while the session ends, and its requests."""
+    wire, _, server = await begin(limits=Limits(resume_seconds=0.1))
+    wire.connection.transport.abort()
+    await until(lambda: engine.cancelled)
+    await until(lambda: len(server._parking) == 0)
+    metrics = (await http(server, "/metrics"))[1]
+    assert "warmline_sessions_parked 0.0" in metrics
+    assert "warmline_sessions 0.0" in metrics
+
+
+async def test_no_sessions_are_kept_where_the_server_does_not_want_to(serve, dial) -> None:
+    """`--resume-seconds 0`."""
+    server = await serve(limits=Limits(resume_seconds=0))
+    welcome = await greet(await dial(server, hello=False))
+    assert (welcome.secret, welcome.resume_ms) == (None, 0)
+
+
+async def test_of_too_many_the_one_that_waited_longest_ends(serve, dial, until) -> None:
+    """Of the key that has most of them: nobody crowds out others."""
+    server = await serve(api_keys=("one", "two"), max_parked_sessions=3)
+    welcomes = []
+    for key in ("two", "one", "one", "one"):
+        wire = await dial(server, hello=False)
+        welcomes.append(await greet(wire, token=key))
+        wire.connection.transport.abort()
+        await parked(server, until, min(len(welcomes), 3))
+        await until(lambda: len(server._parking) <= 3)
+    kept = []
+    for key, welcome in zip(("two", "one", "one", "one"), welcomes, strict=True):
+        back = await greet(await dial(server, hello=False), again(welcome), token=key)
+        kept.append(back.resumed is not None)
+    assert kept == [True, False, True, True]
+
+
+async def test_documents_are_compared(begin, dial, until) -> None:
+    """By version; in the same version also by hash. One that isn't open isn't listed."""
+    wire, welcome, server = await begin()
+    await wire.send(Change(URI, 1, 2, [TextEdit(0, 0, "# ")]), Ping(1))
+    await wire.until(Pong)
+    wire.connection.transport.abort()
+    await parked(server, until)
+    now = content_hash("# " + TEXT)
+    for named, listed in [
+        ((URI, 2, now), [HeldVersion(URI, 2)]),
+        ((URI, 2, now + 1), []),
+        ((URI, 3, 0), [HeldVersion(URI, 2)]),
+        (("file:///other", 2, now), []),
+    ]:
+        wire = await dial(server, hello=False)
+        back = await greet(wire, again(welcome, documents=(HeldDocument(*named),)))
+        assert back.resumed.documents == listed
+        assert back.resumed.messages == 3
+
+
+async def test_a_known_request_is_attached_again_by_its_body_and_refused_with_another(begin, dial, engine) -> None:
+    """Its frames come from the beginning; until then none of them do."""
+    _, welcome, server = await begin()
+    wire = await dial(server, hello=False)
+    await greet(wire, again(welcome))
+    engine.emit(engine.requests[0].id, "two ")
+    await wire.send(Complete(1, URI, 1, 5))
+    refused = await wire.receive()
+    assert isinstance(refused, Error) and refused.code == "duplicate_request"
+    await wire.send(Complete(1, URI, 1, 6))
+    assert [await wire.receive() for _ in range(2)] == [Accepted(1, 0), Delta(0, "one two ")]
+    engine.paused = False
+    parts, end = await wire.ended()
+    assert ("".join(parts), end.reason) == ("hello world", "stop")
+    await wire.send(Complete(1, URI, 1, 6))
+    again_ = await wire.receive()
+    assert isinstance(again_, Error) and again_.code == "duplicate_request"
+    assert len(engine.requests) == 1
+
+
+async def test_what_is_not_kept_any_more_ends_with_an_error(begin, dial, engine, until) -> None:
+    """One that asks again may do so; the request is freed, and says nothing more."""
+    wire, welcome, server = await begin(limits=Limits(max_kept_bytes=3000))
+    wire.connection.transport.abort()
+    await parked(server, until)
+    engine.emit(engine.requests[0].id, "x" * 4000)
+    wire = await dial(server, hello=False)
+    await greet(wire, again(welcome, HeldRequest(1, 4)))
+    lost = await wire.receive()
+    assert isinstance(lost, Error)
+    assert (lost.request, lost.code, lost.retryable) == (1, "result_lost", True)
+    await until(lambda: not engine.running)
+    await wire.send(Ping(1))
+    assert isinstance(await wire.receive(), Pong)
+
+
+async def test_an_engine_that_dies_meanwhile_ends_the_request_with_an_error_that_can_be_had(
+    begin, dial, engine, until
+) -> None:
+    """Retryable, after what came."""
+    wire, welcome, server = await begin()
+    wire.connection.transport.abort()
+    await parked(server, until)
+    engine.fail("it died")
+    wire = await dial(server, hello=False)
+    await greet(wire, again(welcome, HeldRequest(1, 0)))
+    parts, end = await wire.ended()
+    assert parts == ["one "]
+    assert isinstance(end, Error) and (end.code, end.retryable) == ("engine_unavailable", True)
+
+
+async def test_frames_wait_for_the_welcome(make_network, engine) -> None:
+    """While documents are compared, which takes turns, the engine goes on."""
+    network = make_network(engine)
+    session = await network.dial(reconnect=False)
+    await session.close()
+    pipe = network.pipe()
+    encode = session._link._encode
+    decode = session._link._decode
+    heard: list[Any] = []
+    pipe.inbox.read(lambda frame: heard.append(decode(frame)), lambda code, reason: None)
+    for message in (Hello(None, "", True), Open(URI, 1, "", TEXT), Complete(1, URI, 1, 0)):
+        pipe.send(encode(message))
+    engine.paused = True
+    async with asyncio.timeout(5):
+        while not engine.requests:
+            await asyncio.sleep(0)
+    welcome = heard[0]
+    second = network.pipe()
+    told: list[Any] = []
+    second.inbox.read(lambda frame: told.append(decode(frame)), lambda code, reason: None)
+    named = [HeldDocument(URI, 1, content_hash(TEXT))] * 20
+    second.send(encode(Hello(None, "", True, Resume(welcome.session, welcome.secret, named, [HeldRequest(1)]))))
+    async with asyncio.timeout(5):
+        while not any(isinstance(message, Delta) for message in told):
+            if engine.running:
+                engine.emit(engine.requests[0].id, "x")
+            await asyncio.sleep(0)
+    assert isinstance(told[0], Welcome)
+    assert isinstance(told[1], Accepted)
+    await network.close()
