@@ -139,7 +139,7 @@ class WarmlineServer(LanguageServer):
     # The service ------------------------------------------------------------------------------------------------
 
     def _connection(self) -> connect:
-        return connect(self._url, token=self._token, client="warmline-lsp")
+        return connect(self._url, token=self._token, client="warmline-lsp", reconnect=False)
 
     async def _connect(self) -> Session:
         return await self._connection()

@@ -99,7 +99,7 @@ async def test_who_waits_for_the_end_of_a_session_is_told_why(serve_script) -> N
         await peer.greet()
         await peer.connection.close(1012, "drain")
 
-    async with serve_script(script) as url, connect(url) as session:
+    async with serve_script(script) as url, connect(url, reconnect=False) as session:
         assert "restarting" in str(await session.wait_closed())
         assert session.closed
 

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 from warmline.client.handshake import connect
 from warmline.client.transport import Inbox, Transport
+from warmline.realtime.access.accounts import Accounts
+from warmline.realtime.access.gate import Gate
+from warmline.realtime.access.quotas import Quotas
+from warmline.realtime.access.refusals import Refusals
 from warmline.realtime.auth import Authenticator
 from warmline.realtime.limits import Limits
 from warmline.realtime.prompting.chat_prompts import ChatPrompts
@@ -31,7 +35,8 @@ class ServerEnd:
     """What a `Connection` sees of a WebSocket."""
 
     subprotocol = MSGPACK
-    salt = None
+    key = None
+    address = "127.0.0.1"
     congested = False
 
     def __init__(self, pipe: Pipe) -> None:
@@ -161,13 +166,18 @@ class Network:
         flows: frames are delivered as they come; else only by `move`.
     """
 
-    def __init__(self, engine: Any, tokenizer: Any, limits: Limits, most: int = 10) -> None:
+    def __init__(
+        self, engine: Any, tokenizer: Any, limits: Limits, most: int = 10, quotas: Quotas | None = None
+    ) -> None:
         self.engine = engine
+        self.quotas = quotas or Quotas()
         self.pipes: list[Pipe] = []
         self.flows = True
         self.metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
         prompts, chat = PromptBuilder(tokenizer, 8192), ChatPrompts(tokenizer, 8192)
         self.service = Service(engine, prompts, chat, self.metrics, limits)
+        accounts = Accounts(self.quotas, self.metrics)
+        self.gate = Gate(Authenticator(()), accounts, Refusals(self.metrics))
         self.parking = Parking(limits.resume_seconds, most, self.metrics)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -189,7 +199,7 @@ class Network:
         self.pipes.append(pipe)
         name = f"session {len(self.pipes)}"
         socket: Any = pipe.server
-        connection = Connection(socket, self.service, Authenticator(()), "tests", name, self.parking)
+        connection = Connection(socket, self.service, self.gate, "tests", name, self.parking)
         task = self._loop.create_task(connection.run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -6,9 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from warmline.client import Reconnect, WarmlineError
+from warmline.realtime.access.quotas import Quota, Quotas
 from warmline.realtime.documents.text import content_hash
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
+    MSGPACK,
     Accepted,
     Ack,
     Change,
@@ -26,10 +29,12 @@ from warmline.realtime.protocol import (
     Resume,
     TextEdit,
     Welcome,
+    client_codec,
 )
 
 URI = "file:///a"
 TEXT = "x = 1\n"
+QUICK = Reconnect(first=0.01, longest=0.05)
 
 
 async def greet(wire: Any, resume: Resume | None = None, token: str | None = None) -> Welcome:
@@ -304,4 +309,49 @@ async def test_frames_wait_for_the_welcome(make_network, engine) -> None:
             await asyncio.sleep(0)
     assert isinstance(told[0], Welcome)
     assert isinstance(told[1], Accepted)
+    await network.close()
+
+
+async def test_taking_over_its_own_session_is_no_further_connection(make_network, engine) -> None:
+    """A key that may have one gets back what a dead socket still holds; a second session it may not have."""
+    network = make_network(engine, quotas=Quotas(key=Quota(connections=1)))
+    session = await network.dial(reconnect=QUICK)
+    network.pipes[-1].vanish()  # the server is not told
+    async with asyncio.timeout(5):
+        while not session.connected or len(network.pipes) < 2:
+            await asyncio.sleep(0.01)
+    await session.ping()
+    with pytest.raises(WarmlineError, match="may have 1 connections at once"):
+        await network.dial(reconnect=False)
+    await session.close()
+    async with asyncio.timeout(5):
+        while network.parking.waiting or len(network.parking):
+            await asyncio.sleep(0.01)
+    await (await network.dial(reconnect=False)).close()
+    await network.close()
+
+
+@pytest.mark.parametrize("end", ["the key is revoked", "the server drains"])
+async def test_a_session_that_waits_ends_with_what_it_waits_for(make_network, engine, end: str) -> None:
+    """Its requests, too: nobody can come for them any more. One of another key waits on."""
+    network = make_network(engine)
+    engine.paused = True
+    encode = client_codec(MSGPACK).encode
+    pipe = network.pipe()
+    for message in (Hello(None, "", True), Open(URI, 1, "", TEXT), Complete(1, URI, 1, 0)):
+        pipe.send(encode(message))
+    async with asyncio.timeout(5):
+        while not engine.requests:
+            await asyncio.sleep(0)
+    pipe.cut()
+    async with asyncio.timeout(5):
+        while not network.parking.waiting:
+            await asyncio.sleep(0)
+    network.parking.revoke(lambda key: None)
+    assert network.parking.waiting == 1 and not engine.cancelled
+    if end == "the key is revoked":
+        network.parking.revoke(lambda key: f"{key.name} is not known any more")
+    else:
+        network.parking.close()
+    assert network.parking.waiting == len(network.parking) == 0 and len(engine.cancelled) == 1
     await network.close()
