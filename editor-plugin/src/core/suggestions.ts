@@ -126,7 +126,8 @@ export class Suggestions implements Disposable {
       return;
     }
     const isKey = change.edits.length === 1 && (change.edits[0]?.text.length ?? 0) <= ONE_KEY;
-    const held = state.all.serving(at) === undefined ? this.backOff(settings) : 0;
+    const backOff = this.backOff(settings);
+    const held = backOff > 0 && state.all.serving(at) !== undefined ? 0 : backOff; // what is being typed stays
     state.schedule(settings.requestDelay + held, () => this.ensure(state, at, isKey));
   }
 
