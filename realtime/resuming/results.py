@@ -77,7 +77,7 @@ class Results:
 
     def record(self, message: ServerMessage, now: float) -> bool:
         """Keep a message, at a time in seconds. Returns whether it is to be sent, too."""
-        if isinstance(message, Delta | ScoredDelta | Ops):
+        if type(message) is Delta or isinstance(message, ScoredDelta | Ops):
             record = self._streams.get(message.stream)
             if record is None:
                 return True

@@ -155,7 +155,7 @@ class ResumableSession(Session):
 
     def _deliver(self, message: ServerMessage) -> int:
         sends = self._results.record(message, self._loop.time())
-        if self._expiry is None and isinstance(message, Done | Error) and not self._closed:
+        if self._expiry is None and not self._closed and isinstance(message, Done | Error):
             self._expiry = self._loop.call_later(self._keep_seconds, self._expire)
         return self.client.send(message) if sends and self.client is not None else clock()
 

@@ -115,7 +115,8 @@ class Connection:
                 self._say_draining(session, self._draining_until)
             self._ws.on_message = self._take_at_once
             handled = busy = 0
-            while (message := await self._read()) is not None:
+            # It may end while a large message is read; the session may be another connection's by then.
+            while (message := await self._read()) is not None and not self._ended:
                 session.handle(message, self._received, clock())
                 handled += 1
                 busy += clock() - self._taken
@@ -349,7 +350,7 @@ class Connection:
                     self._codec.decode(received) if len(received) <= LARGE_FRAME else await self._read_large(received)
                 )
             except ProtocolError as error:
-                if not await self._refuse(error.request, Refused(error.code, error.message)):
+                if self._ended or not await self._refuse(error.request, Refused(error.code, error.message)):
                     return None
                 continue
             if self._session is not None:

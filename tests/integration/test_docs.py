@@ -75,7 +75,9 @@ def test_the_sdk_example_of_the_readme_runs(server):
     assert "Receipt(" in result.stdout
 
 
-@pytest.mark.parametrize("example", blocks("docs/sdk.md", "python"), ids=["typing", "edit", "conversation", "connection"])
+@pytest.mark.parametrize(
+    "example", blocks("docs/sdk.md", "python"), ids=["typing", "edit", "conversation", "connection"]
+)
 def test_the_examples_of_the_sdk_page_run(server, example):
     """Pasted as they stand (on another port), whatever the model says."""
     assert "ws://127.0.0.1:8765" in example

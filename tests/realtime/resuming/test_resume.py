@@ -355,3 +355,28 @@ async def test_a_session_that_waits_ends_with_what_it_waits_for(make_network, en
         network.parking.close()
     assert network.parking.waiting == len(network.parking) == 0 and len(engine.cancelled) == 1
     await network.close()
+
+
+async def test_a_large_message_whose_connection_breaks_while_it_is_read_is_not_handled_twice(make_network, engine):
+    """It was not handled, the server says so, and it is sent again."""
+    network = make_network(engine)
+    async with asyncio.timeout(10):
+        session = await network.dial(reconnect=Reconnect(first=1e-9, longest=1e-9))
+        await session.ping()
+        (held,) = network.parking._sessions.values()
+        network.flows = False
+        opening = asyncio.create_task(session.open(URI, "😀 text\n" * 300_000))
+        await asyncio.sleep(0)
+        network.move(1, 0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert held.messages == 0  # it is being read
+        network.pipes[-1].cut()
+        network.flow()
+        document = await opening
+        await document.change(0, 1, "x")
+        await session.ping()
+        assert held.messages == 2
+        assert held._documents[URI].text == document.text
+        await session.close()
+    await network.close()
