@@ -21,7 +21,7 @@ from warmline.engine import EngineHandle, EngineOptions
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
-from .auth import Authenticator, is_loopback
+from .auth import Authenticator, is_loopback, served_origins
 from .limits import Limits
 from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
 from .prompting.fill_in_middle import FillMode, choose_form
@@ -33,6 +33,7 @@ from .sockets.gateway_socket import GatewaySocket
 from .sockets.handshake import Gatekeeper
 from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
+from .web import Playground
 
 if TYPE_CHECKING:
     from .http import HttpDoor
@@ -73,8 +74,8 @@ class ServerConfig:
         api_keys: one of them is needed to connect; with none, everybody who reaches the port is let in.
         allow_anonymous: permits listening beyond this machine without API keys.
         allowed_hosts: names in the Host header that are answered, beside ``localhost`` and plain addresses.
-        allowed_origins: pages that may connect, such as ``https://editor.example``; clients that are no browser
-            send no origin and need no entry.
+        allowed_origins: pages that may connect, such as ``https://editor.example``, beside the one that this server
+            serves; clients that are no browser send no origin and need no entry.
         allow_replay: permits replay mode (benchmarks and tests).
         fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
@@ -113,6 +114,7 @@ class GatewayServer:
         self._connections: set[Connection] = set()
         self._draining = False
         self._server: Server | None = None
+        self._origins = set(config.allowed_origins)
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age)
         self._lag = LagMonitor(metrics)
@@ -128,11 +130,12 @@ class GatewayServer:
             auth=self._auth,
             metrics=metrics,
             allowed_hosts=(config.host, *config.allowed_hosts),
-            allowed_origins=config.allowed_origins,
+            allowed_origins=self._origins,
             metrics_need_key=not is_loopback(config.host),
             health=self._health,
             overload=self._overload,
             http_port=lambda: None if self._door is None else self._door.port,
+            playground=Playground(),
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
         self._door = None if config.http_port is None else self._make_door()
@@ -188,6 +191,7 @@ class GatewayServer:
             )
         except OSError as error:
             raise ServerError(_explain(error, config.host, config.port)) from None
+        self._origins |= served_origins(config.host, self.port, config.allowed_hosts)
         if self._door is not None and config.http_port is not None:
             try:
                 await self._door.start(config.host, config.http_port)
@@ -252,7 +256,7 @@ class GatewayServer:
             auth=self._auth,
             server=self._name,
             allowed_hosts=(config.host, *config.allowed_hosts),
-            allowed_origins=config.allowed_origins,
+            allowed_origins=self._origins,
             max_connections=config.max_connections,
             health=self._health,
             socket_port=lambda: self.port,

@@ -14,6 +14,7 @@ from websockets.http11 import Request, Response
 from ..auth import Authenticator, bearer_token, host_allowed, origin_allowed
 from ..protocol import SUBPROTOCOLS
 from ..telemetry.metrics import Metrics
+from ..web import Answer, Playground, api_sources
 from .gateway_socket import GatewaySocket
 
 SOCKET_PATH: Final = "/"
@@ -23,6 +24,7 @@ class Gatekeeper:
     """Answers every HTTP request of the listener that is not let in as a WebSocket.
 
     ``health`` and ``overload`` return what is wrong, or None; ``http_port`` where the HTTP API listens, or None.
+    ``allowed_origins`` may grow until the server listens: those of its own page depend on the port.
     With ``metrics_need_key``, /metrics wants an API key.
     """
 
@@ -36,6 +38,7 @@ class Gatekeeper:
         health: Callable[[], str | None],
         overload: Callable[[], str | None],
         http_port: Callable[[], int | None],
+        playground: Playground,
     ) -> None:
         self._auth = auth
         self._metrics = metrics
@@ -45,16 +48,23 @@ class Gatekeeper:
         self._health = health
         self._overload = overload
         self._http_port = http_port
+        self._playground = playground
 
     def process_request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
+        response = self._answer(connection, request)
+        if response is not None and request.method == "HEAD":
+            response.body = b""  # its length stays announced
+        return response
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         respond = connection.respond
         headers = request.headers
         if not host_allowed(_single(headers, "Host"), self._allowed_hosts):
             return respond(
                 HTTPStatus.FORBIDDEN, "This host name is not allowed; the server's --allowed-host option adds one.\n"
             )
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             return self._refuse_method(connection, self._where_http_is())
         path = request.path.partition("?")[0]
         if path == "/healthz":
@@ -63,14 +73,26 @@ class Gatekeeper:
             return _state(connection, self._health() or self._overload())
         if path == "/metrics":
             return self._answer_metrics(connection, headers)
-        if path != SOCKET_PATH:
+        if path == SOCKET_PATH and "Upgrade" in headers and request.method == "GET":
+            return self._check_upgrade(connection, headers)
+        answer = self._answer_browser(path, headers)
+        if answer is None:
             return respond(
                 HTTPStatus.NOT_FOUND,
-                f"There are /, a WebSocket, and /healthz, /readyz and /metrics. {self._where_http_is()}\n",
+                f"There are /, a WebSocket and the playground, and /healthz, /readyz and /metrics. "
+                f"{self._where_http_is()}\n",
             )
-        if "Upgrade" not in headers:
-            return None  # the library says that this is a WebSocket
-        return self._check_upgrade(connection, headers)
+        return _with_answer(respond(answer.status, ""), answer)
+
+    def _answer_browser(self, path: str, headers: Headers) -> Answer | None:
+        port = self._http_port()
+        return self._playground.answer(
+            path,
+            accept_encoding=",".join(headers.get_all("Accept-Encoding")),
+            if_none_match=",".join(headers.get_all("If-None-Match")),
+            http_port=port,
+            sources=api_sources(self._allowed_origins, port),
+        )
 
     def refuse_body(self, connection: ServerConnection) -> Response:
         """The answer to what has a body. For which host it came is not known, so it says nothing of this server."""
@@ -80,7 +102,7 @@ class Gatekeeper:
         response = connection.respond(
             HTTPStatus.METHOD_NOT_ALLOWED, f"Only GET, without a body, is answered here. {where}\n"
         )
-        response.headers["Allow"] = "GET"
+        response.headers["Allow"] = "GET, HEAD"
         return response
 
     def _where_http_is(self) -> str:
@@ -139,6 +161,18 @@ def _single(headers: Headers, name: str) -> str | None:
     if len(values) > 1:
         return ""
     return values[0] if values else None
+
+
+def _with_answer(response: Response, answer: Answer) -> Response:
+    """Put an answer into a response of the library's, which has the headers that each one has."""
+    for name in ("Content-Type", "Content-Length"):
+        del response.headers[name]
+    for name, value in answer.headers:
+        response.headers[name] = value
+    if answer.status is not HTTPStatus.NOT_MODIFIED:
+        response.headers["Content-Length"] = str(len(answer.body))
+    response.body = answer.body
+    return response
 
 
 def _state(connection: ServerConnection, problem: str | None) -> Response:
