@@ -33,7 +33,7 @@ from .sockets.gateway_socket import GatewaySocket
 from .sockets.handshake import Gatekeeper
 from .telemetry.loop_lag import LagMonitor
 from .telemetry.metrics import Metrics
-from .web import Playground
+from .web import committed
 
 if TYPE_CHECKING:
     from .http import HttpDoor
@@ -135,7 +135,7 @@ class GatewayServer:
             health=self._health,
             overload=self._overload,
             http_port=lambda: None if self._door is None else self._door.port,
-            playground=Playground(),
+            playground=committed(),
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
         self._door = None if config.http_port is None else self._make_door()

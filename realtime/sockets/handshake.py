@@ -73,7 +73,7 @@ class Gatekeeper:
             return _state(connection, self._health() or self._overload())
         if path == "/metrics":
             return self._answer_metrics(connection, headers)
-        if path == SOCKET_PATH and "Upgrade" in headers and request.method == "GET":
+        if path == SOCKET_PATH and request.method == "GET" and _wants_websocket(headers):
             return self._check_upgrade(connection, headers)
         answer = self._answer_browser(path, headers)
         if answer is None:
@@ -153,6 +153,11 @@ class Gatekeeper:
             assert isinstance(connection, GatewaySocket)
             connection.salt = salt
         return None
+
+
+def _wants_websocket(headers: Headers) -> bool:
+    """Whether it asks for an upgrade, and not for another one: some clients offer HTTP/2 so, by the way."""
+    return any("websocket" in value.lower() for value in headers.get_all("Upgrade"))
 
 
 def _single(headers: Headers, name: str) -> str | None:

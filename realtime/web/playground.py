@@ -89,12 +89,13 @@ class Playground:
 
 
 class _File:
-    """A file that stays the same, and its compressed form once somebody takes that."""
+    """A file that stays the same, and its compressed form for those who take that."""
 
     def __init__(self, path: Path) -> None:
         self.content = path.read_bytes()
         self._type = _TYPES[path.suffix]
         self._hash = hashlib.sha256(self.content).hexdigest()[:20]
+        self._zipped = gzip.compress(self.content, mtime=0)  # now: the event loop has no time for it later
 
     def answer(self, accept_encoding: str, if_none_match: str) -> Answer:
         zipped = _takes_gzip(accept_encoding)
@@ -112,9 +113,11 @@ class _File:
             return Answer(HTTPStatus.OK, (*headers, ("Content-Encoding", "gzip")), self._zipped)
         return Answer(HTTPStatus.OK, headers, self.content)
 
-    @functools.cached_property
-    def _zipped(self) -> bytes:
-        return gzip.compress(self.content, mtime=0)
+
+@functools.cache
+def committed() -> Playground:
+    """The one that belongs to this version; the same for all servers of a process."""
+    return Playground()
 
 
 def api_sources(origins: Iterable[str], http_port: int | None) -> tuple[str, ...]:

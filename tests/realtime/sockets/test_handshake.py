@@ -76,6 +76,7 @@ async def test_a_browser_gets_the_playground(serve, http):
         status, body = await http(server, path)
         assert (status, "<title>Warmline playground</title>" in body) == (200, True)
     assert 'data-http-port=""' in body
+    assert "<title>Warmline playground</title>" in (await http(server, "/", "Upgrade: h2c", "Connection: Upgrade"))[1]
     assert (await http(server, "/playground.js"))[0] == 200
     assert (await http(server, "/index.html"))[0] == 404
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from warmline.realtime.web import Playground, api_sources
+from warmline.realtime.web import Playground, api_sources, committed
 from warmline.realtime.web.playground import STATIC
 
 ROOT = Path(__file__).parents[3]
@@ -19,7 +19,7 @@ FILES = ("playground.js", "playground.css", "icon.svg", "licences.txt")
 @pytest.fixture(scope="module")
 def playground() -> Playground:
     """The committed one."""
-    return Playground()
+    return committed()
 
 
 def header(answer, name: str) -> str | None:
