@@ -61,14 +61,14 @@ export function showConnection(client: Client, authorize: (key: string) => void)
       advice.hidden = true;
       dialog.close();
     } else if (state.name === 'stopped' && state.final === 'unauthorized') {
-      askForKey(state.why);
+      askForKey();
     } else if (state.name === 'waiting' && !everReady) {
       void adviseOnOrigin(advice);
     }
   };
 
-  const askForKey = (why: string): void => {
-    byId('key-why', 'p').textContent = storedKey() === undefined ? 'It was started with --api-key.' : why;
+  const askForKey = (): void => {
+    byId('key-why', 'p').textContent = storedKey() === undefined ? 'It was started with --api-key.' : 'The last one was wrong.';
     if (!dialog.open) {
       dialog.showModal();
     }
@@ -78,7 +78,7 @@ export function showConnection(client: Client, authorize: (key: string) => void)
   reconnect.addEventListener('click', () => {
     const { state } = client;
     if (state.name === 'stopped' && state.final === 'unauthorized') {
-      askForKey(state.why);
+      askForKey();
     } else {
       client.connection.start();
     }

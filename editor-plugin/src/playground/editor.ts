@@ -50,7 +50,11 @@ export function editorState({ nonce, actions, updated }: EditorOptions, example:
     extensions: [
       Prec.highest(keymap.of(keys)),
       EditorView.cspNonce.of(nonce),
-      EditorView.contentAttributes.of({ 'aria-label': `Code: ${example.file}`, 'aria-describedby': 'ghost-state' }),
+      EditorView.contentAttributes.of({
+        'aria-label': `Code: ${example.file}`,
+        'aria-describedby': 'ghost-state',
+        tabindex: '0', // what is edited takes the focus anyway, but not every checker knows
+      }),
       lineNumbers(),
       highlightActiveLine(),
       drawSelection(),

@@ -15,7 +15,7 @@ export function warmColdResult({ cold, warm }: WarmAndCold): HTMLElement {
   return el(
     'div',
     {},
-    el('p', { class: 'verdict' }, `First text ${(slow / Math.max(fast, 1)).toFixed(1)} times as soon when warm.`),
+    el('p', { class: 'verdict' }, `Warm, the first text came ${(slow / Math.max(fast, 1)).toFixed(1)} times as fast.`),
     comparedWaterfall('Cold', cold, scale, tokens(cold)),
     comparedWaterfall('Warm', warm, scale, tokens(warm)),
   );

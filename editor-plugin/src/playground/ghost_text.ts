@@ -13,8 +13,8 @@ export interface Ghost extends TextEdit {
 export interface GhostOptions {
   readonly automatic: () => boolean;
   readonly sampling: () => Sampling;
-  /** Called with what is to be shown from now on; undefined is nothing. */
-  readonly show: (ghost: Ghost | undefined) => void;
+  /** Called with what is to be shown from now on; undefined is nothing, and `asked` says that the model had its say. */
+  readonly show: (ghost: Ghost | undefined, asked: boolean) => void;
   /** A request could not be made. */
   readonly failed: (error: WarmlineError) => void;
 }
@@ -115,8 +115,9 @@ export class GhostText implements Disposable {
     const before = this.shown;
     const ghost = this.cursor === undefined ? undefined : this.ghostAt(this.cursor);
     this.shown = ghost;
-    if (ghost !== undefined || before !== undefined) {
-      this.options.show(ghost);
+    const asked = this.cursor !== undefined && this.all.last?.running === false && this.all.last.failed === undefined;
+    if (ghost !== undefined || before !== undefined || asked) {
+      this.options.show(ghost, asked);
     }
     const ended = ghost !== undefined && !ghost.running && (before?.running !== false || before.text !== ghost.text);
     if (ended) {

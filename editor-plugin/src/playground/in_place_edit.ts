@@ -2,6 +2,7 @@ import type { EditorView } from '@codemirror/view';
 import type { Disposable, EditSession } from '../core/index.js';
 import { specOf } from './changes.js';
 import { asEdit, markEdit } from './edit_view.js';
+import { wholeWords } from './words.js';
 
 /** One edit in the editor: puts its operations in as they come, a frame's worth at a time, while whoever types goes on. */
 export class InPlaceEdit implements Disposable {
@@ -88,7 +89,7 @@ export class InPlaceEdit implements Disposable {
   /** Draw its marks as they are now. */
   mark(): void {
     const { own, tracker } = this.session;
-    const inserted = this.over ? [] : own.inserted;
+    const inserted = this.over ? [] : wholeWords(this.view.state.doc.toString(), own.inserted);
     const pending = this.running && !tracker.conflict ? { start: tracker.start, end: tracker.end } : undefined;
     this.view.dispatch({ effects: markEdit.of({ inserted, pending }) });
   }

@@ -113,7 +113,7 @@ function chart(timed: Timed): HTMLElement {
 }
 
 function mark(name: string, place: number, kind: string): HTMLElement {
-  const element = el('span', { class: `mark ${kind}${place > 0.6 ? ' left' : ''}` }, el('span', {}, name));
+  const element = el('span', { class: `mark ${kind}${kind === 'first' && place > 0.6 ? ' left' : ''}` }, el('span', {}, name));
   element.style.setProperty('--start', `${100 * Math.min(place, 1)}%`);
   return element;
 }

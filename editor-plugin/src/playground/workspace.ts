@@ -53,6 +53,7 @@ export class Workspace implements EditorActions {
   private ghost: GhostText;
   private readonly editorOptions: EditorOptions;
   private readonly watched = new Map<Completion | EditSession, Watching>();
+  private readonly over = new WeakSet(); // requests whose end was told
   private warming: ReturnType<typeof setTimeout> | undefined;
   private loads = 0;
 
@@ -79,6 +80,7 @@ export class Workspace implements EditorActions {
     this.document = this.openDocument(example);
     this.ghost = this.makeGhost();
     this.view.setState(editorState(this.editorOptions, example));
+    this.view.scrollDOM.scrollTop = 0;
     this.options.suggested(undefined);
     this.options.edited();
   }
@@ -233,7 +235,7 @@ export class Workspace implements EditorActions {
     return new GhostText(this.options.client, this.document, {
       automatic: this.options.automatic,
       sampling: () => ({ maxTokens: COMPLETION_TOKENS, ...this.sampling }),
-      show: (ghost) => this.show(ghost),
+      show: (ghost, asked) => this.show(ghost, asked),
       failed: (error) => this.options.suggested(undefined, error.message),
     });
   }
@@ -242,9 +244,9 @@ export class Workspace implements EditorActions {
     return { speculation: this.options.speculation() ? 'auto' : 'off' };
   }
 
-  private show(ghost: Ghost | undefined): void {
+  private show(ghost: Ghost | undefined, asked: boolean): void {
     this.view.dispatch({ effects: showGhost.of(ghost) });
-    this.options.suggested(ghost);
+    this.options.suggested(ghost, ghost === undefined && asked ? 'Nothing to suggest here.' : undefined);
     if (ghost === undefined) {
       this.options.announcer.hush();
       return;
@@ -257,7 +259,7 @@ export class Workspace implements EditorActions {
   }
 
   private watch(request: Completion | EditSession): void {
-    if (!this.watched.has(request)) {
+    if (!this.watched.has(request) && !this.over.has(request)) {
       this.watched.set(request, new Watching(request, this.options.now));
     }
   }
@@ -270,6 +272,7 @@ export class Workspace implements EditorActions {
   }
 
   private ended(request: object): void {
+    this.over.add(request);
     const watching = [...this.watched.values()].find((one) => one.request === request);
     if (watching === undefined) {
       return;

@@ -9,10 +9,14 @@ async function typing(text = '', automatic = true) {
   const document = connection.client.open('file:///a.py', 'python', text);
   const drawn: (string | undefined)[] = [];
   const failed: WarmlineError[] = [];
+  let asked = false;
   const ghost = new GhostText(connection.client, document, {
     automatic: () => automatic,
     sampling: () => ({ maxTokens: 16 }),
-    show: (shown) => drawn.push(shown?.text),
+    show: (shown, said) => {
+      drawn.push(shown?.text);
+      asked = said;
+    },
     failed: (error) => failed.push(error),
   });
   const type = (typed: string, at = document.length): void => {
@@ -21,7 +25,7 @@ async function typing(text = '', automatic = true) {
       ghost.changed(change, true, at + typed.length);
     }
   };
-  return { ...connection, document, drawn, failed, ghost, type };
+  return { ...connection, document, drawn, failed, ghost, type, asked: () => asked };
 }
 
 describe('ghost text', () => {
@@ -97,6 +101,17 @@ describe('ghost text', () => {
     expect(server.of('complete')).toHaveLength(2);
     type(' a');
     server.say({ type: 'accepted', request: 2, stream: 2 }, { type: 'delta', stream: 2, text: '\n\nb = 1' });
+    expect(server.of('complete')).toHaveLength(2);
+  });
+
+  it('says when the model had its say and there is nothing to show', async () => {
+    const { server, type, ghost, drawn, asked } = await typing('retur');
+    type('n');
+    expect(asked()).toBe(false);
+    server.say({ type: 'accepted', request: 1, stream: 1 }, { type: 'done', request: 1, reason: 'stop' });
+    expect(ghost.current).toBeUndefined();
+    expect([drawn.at(-1), asked()]).toEqual([undefined, true]);
+    type(' ');
     expect(server.of('complete')).toHaveLength(2);
   });
 

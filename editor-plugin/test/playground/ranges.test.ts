@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { editRange } from '../../src/playground/ranges.js';
-import { nextWord } from '../../src/playground/words.js';
+import { nextWord, wholeWords } from '../../src/playground/words.js';
 
 const CODE = `import os
 
@@ -86,5 +86,20 @@ describe('a word of a suggestion', () => {
     }
     expect(count).toBeLessThan(text.length);
     expect(count).toBeGreaterThan(5);
+  });
+});
+
+describe('the marks of an edit', () => {
+  const text = 'a subtotal = x';
+  it.each([
+    [[[2, 3], [5, 6]], [[2, 10]]], // two pieces of one word
+    [[[11, 12]], [[11, 12]]],
+    [[[10, 13]], [[10, 13]]], // whole signs stay as they are
+    [[[0, 1], [1, 2], [2, 4]], [[0, 10]]], // what touches is one
+    [[[4, 4]], []],
+    [[[9, 14]], [[2, 14]]],
+  ])('%j are of whole words: %j', (spans, whole) => {
+    const given = spans.map(([start, end]) => ({ start: start ?? 0, end: end ?? 0 }));
+    expect(wholeWords(text, given).map(({ start, end }) => [start, end])).toEqual(whole);
   });
 });
