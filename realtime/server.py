@@ -153,6 +153,11 @@ class GatewayServer:
         return f"ws://{self._local_host}:{self.port}"
 
     @property
+    def page_url(self) -> str:
+        """Where a browser on this machine finds the playground."""
+        return f"http://{self._local_host}:{self.port}/"
+
+    @property
     def http_url(self) -> str | None:
         """The base of the HTTP API for clients on this machine; None without one."""
         return None if self._door is None else f"http://{self._local_host}:{self._door.port}/v1"

@@ -172,6 +172,7 @@ def serve(
             _say(f"this processor: {slow} (`{called()} doctor` says more)")
         if server.http_url is not None:
             _say(f"HTTP API at {server.http_url}")
+        _say(f"playground at {server.page_url}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")
 
     try:
