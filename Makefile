@@ -16,6 +16,7 @@ WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .PHONY: serve test verify verify-page lint format bench loadtest edit-data edit-model edit-eval clean
 .PHONY: lint-editor unit-test-editor test-editor test-editor-web package-editor editor-pictures
+.PHONY: playground test-playground
 
 serve: $(VENV)/.serve
 	@exec $(BIN)/warmline serve --port $(PORT) $(ARGS)
@@ -61,8 +62,8 @@ edit-model:  ## train it, or go on: hours; ARGS="--steps 5000"
 edit-eval:  ## judge it: make edit-eval ARGS="--adapter ~/.cache/warmline/edit-model/run/adapter.safetensors"
 	$(BIN)/warmline eval edits $(EDIT_MODEL)/held_out.jsonl $(ARGS)
 
-lint-editor: $(EDITOR)/node_modules/.done
-	cd $(EDITOR) && $(WITH_NODE) npm run --silent lint && $(WITH_NODE) npm run --silent typecheck
+lint-editor: $(EDITOR)/node_modules/.done  ## and whether the committed playground is what its sources make
+	cd $(EDITOR) && for step in lint typecheck check:playground; do $(WITH_NODE) npm run --silent $$step || exit 1; done
 
 unit-test-editor: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the core by itself, and against the service
 	cd $(EDITOR) && $(WITH_NODE) npm test
@@ -76,6 +77,14 @@ test-editor-web: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the same withou
 	cd $(EDITOR) && $(WITH_NODE) npm test
 	$(WITH_NODE) $(EDITOR)/test/harness/setup.sh web
 	cd $(EDITOR) && $(WITH_NODE) npm --prefix test/harness run --silent web
+
+playground: $(EDITOR)/node_modules/.done  ## realtime/web/static, which is committed, from editor-plugin/src/playground
+	cd $(EDITOR) && $(WITH_NODE) npm run --silent build:playground
+
+test-playground: $(VENV)/.serve $(EDITOR)/node_modules/.done  ## the page in Chromium, with the real server and model
+	cd $(EDITOR) && $(WITH_NODE) npm run --silent check:playground
+	$(WITH_NODE) $(EDITOR)/test/harness/setup.sh web
+	cd $(EDITOR) && $(WITH_NODE) npm --prefix test/harness run --silent playground $(ARGS)
 
 package-editor: $(EDITOR)/node_modules/.done  ## editor-plugin/dist/warmline.vsix
 	cd $(EDITOR) && $(WITH_NODE) npm run package

@@ -20,11 +20,11 @@ export default tseslint.config(
   },
   {
     // The core runs in browsers, web workers and Node, and in the playground without any editor.
-    files: ['src/core/**'],
+    files: ['src/core/**', 'src/playground/**'],
     rules: { 'no-restricted-imports': ['error', { paths: ['vscode'], patterns: ['node:*', '../vscode/*'] }] },
   },
   {
-    files: ['test/core/**', 'test/vscode/**'],
+    files: ['test/core/**', 'test/playground/**', 'test/vscode/**'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'off', // what a fake's callbacks change is not seen

@@ -15,6 +15,7 @@ from .access.refusals import Reason
 
 BEARER_SUBPROTOCOL: Final = "bearer."
 """A browser can't set headers, so it offers this followed by the key in unpadded base64url as a subprotocol."""
+_ALL_ADDRESSES: Final = frozenset({"", "0.0.0.0", "::"})
 
 
 class NotLetIn(Exception):
@@ -121,12 +122,32 @@ def origin_allowed(origin: str | None, allowed: Iterable[str]) -> bool:
     return origin is None or origin in allowed
 
 
+def served_origins(host: str, port: int, allowed_hosts: Iterable[str], *, tls: bool = False) -> frozenset[str]:
+    """The origins of the page that this server itself serves, as far as its configuration tells.
+
+    They are those of the host it listens on and of the names it answers to; on loopback or on all addresses, of
+    ``localhost``, too. A page reached otherwise, through a tunnel, a proxy or by an address of a server that
+    listens on all, is on the list only if it is put there: what its Host header says proves nothing.
+    """
+    names = {host.lower(), *(name.lower() for name in allowed_hosts)}
+    if is_loopback(host) or host in _ALL_ADDRESSES:
+        names |= {"localhost", "127.0.0.1" if host == "localhost" or host in _ALL_ADDRESSES else host.lower()}
+    return frozenset(_origin(name, port, tls) for name in names if name not in _ALL_ADDRESSES)
+
+
 def is_loopback(host: str) -> bool:
     """Whether listening on this host reaches no further than this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _origin(name: str, port: int, tls: bool) -> str:
+    """As browsers write it: addresses of IPv6 in brackets, and no default port."""
+    name = f"[{name}]" if ":" in name else name
+    scheme, usual = ("https", 443) if tls else ("http", 80)
+    return f"{scheme}://{name}" if port == usual else f"{scheme}://{name}:{port}"
 
 
 def _host_name(host: str) -> str:

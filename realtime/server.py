@@ -29,7 +29,7 @@ from .access.quotas import Quotas
 from .access.refusals import Reason, Refusals
 from .access.reloading import Reloader, Source
 from .access.tls import Certificate, TlsError
-from .auth import Authenticator, is_loopback
+from .auth import Authenticator, is_loopback, served_origins
 from .drain import close_in_waves, drain
 from .limits import Limits
 from .prompting.chat_prompts import ChatPrompts, ChatTokenizer
@@ -47,6 +47,7 @@ from .telemetry.metrics import Metrics
 from .telemetry.request_end import Observer
 from .telemetry.spans import RequestSpans
 from .usage.ledger import UsageLedger
+from .web import committed
 
 if TYPE_CHECKING:
     from .http import HttpDoor
@@ -91,8 +92,8 @@ class ServerConfig:
         tls_key: the PEM file of its key; None if ``tls_certificate`` has that, too.
         allow_anonymous: permits listening beyond this machine without API keys.
         allowed_hosts: names in the Host header that are answered, beside ``localhost`` and plain addresses.
-        allowed_origins: pages that may connect, such as ``https://editor.example``; clients that are no browser
-            send no origin and need no entry.
+        allowed_origins: pages that may connect, such as ``https://editor.example``, beside the one that this server
+            serves; clients that are no browser send no origin and need no entry.
         allow_replay: permits replay mode (benchmarks and tests).
         fim: how the model takes the text on both sides of a cursor, see `choose_form`.
         max_connections: sockets open at once; further ones are answered with HTTP 503.
@@ -152,6 +153,7 @@ class GatewayServer:
         self._expiry: asyncio.TimerHandle | None = None
         self._server: Server | None = None
         self._ledger = None if config.usage is None else UsageLedger(config.usage, engine.model.name)
+        self._origins = set(config.allowed_origins)
         fill = choose_form(config.fim, engine.model.name, tokenizer, engine.model.fill_marks)
         metrics = Metrics(lambda: engine.stats, lambda: engine.heartbeat_age, _about(engine.model))
         self._metrics = metrics
@@ -171,11 +173,12 @@ class GatewayServer:
             gate=self._gate,
             metrics=metrics,
             allowed_hosts=(config.host, *config.allowed_hosts),
-            allowed_origins=config.allowed_origins,
+            allowed_origins=self._origins,
             metrics_need_key=not is_loopback(config.host),
             health=self._health,
             overload=self._overload,
             http_port=lambda: None if self._door is None else self._door.port,
+            playground=committed(),
         )
         self._name = f"warmline/{importlib.metadata.version('warmline')}"
         self._door = None if config.http_port is None else self._make_door()
@@ -192,6 +195,11 @@ class GatewayServer:
     def url(self) -> str:
         """Where clients on this machine connect."""
         return f"{'ws' if self._certificate is None else 'wss'}://{self._local_host}:{self.port}"
+
+    @property
+    def page_url(self) -> str:
+        """Where a browser on this machine finds the playground."""
+        return f"{'http' if self._certificate is None else 'https'}://{self._local_host}:{self.port}/"
 
     @property
     def http_url(self) -> str | None:
@@ -237,6 +245,8 @@ class GatewayServer:
             )
         except OSError as error:
             raise ServerError(_explain(error, config.host, config.port)) from None
+        tls = self._certificate is not None
+        self._origins |= served_origins(config.host, self.port, config.allowed_hosts, tls=tls)
         if self._door is not None and config.http_port is not None:
             try:
                 await self._door.start(config.host, config.http_port)
@@ -317,7 +327,7 @@ class GatewayServer:
             gate=self._gate,
             server=self._name,
             allowed_hosts=(config.host, *config.allowed_hosts),
-            allowed_origins=config.allowed_origins,
+            allowed_origins=self._origins,
             max_connections=config.max_connections,
             health=self._health,
             socket_port=lambda: self.port,

@@ -260,6 +260,7 @@ def serve(
             _say("keys and code travel unencrypted from here: add --tls-cert, unless a proxy in front speaks TLS")
         if server.http_url is not None:
             _say(f"HTTP API at {server.http_url}")
+        _say(f"playground at {server.page_url}")
         _say(f"ready at {server.url}  (Ctrl-C ends it)")
 
     try:

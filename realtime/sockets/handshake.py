@@ -17,9 +17,9 @@ from ..access.accounts import RETRY_CONNECTION_SECONDS, Account
 from ..access.gate import Gate
 from ..access.refusals import Reason
 from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
-from ..errors import Refused
 from ..protocol import SUBPROTOCOLS
 from ..telemetry.metrics import Metrics
+from ..web import Answer, Playground, api_sources
 from .gateway_socket import GatewaySocket
 
 SOCKET_PATH: Final = "/"
@@ -38,7 +38,8 @@ class Gatekeeper:
     """Answers every HTTP request of the listener that is not let in as a WebSocket.
 
     ``health`` returns what is wrong, or None; ``overload`` why no sessions are taken, or None; ``http_port`` where
-    the HTTP API listens, or None. With ``metrics_need_key``, /metrics wants an API key.
+    the HTTP API listens, or None. ``allowed_origins`` may grow until the server listens: those of its own page depend
+    on the port. With ``metrics_need_key``, /metrics wants an API key.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Gatekeeper:
         health: Callable[[], str | None],
         overload: Callable[[], Overload | None],
         http_port: Callable[[], int | None],
+        playground: Playground,
     ) -> None:
         self._auth, self._accounts, self._refusals = gate.auth, gate.accounts, gate.refusals
         self._metrics = metrics
@@ -60,11 +62,18 @@ class Gatekeeper:
         self._health = health
         self._overload = overload
         self._http_port = http_port
+        self._playground = playground
         self._sockets: set[GatewaySocket] = set()
         self._closing = False
 
     def process_request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the answer to a request, or None to go on with the WebSocket handshake."""
+        response = self._answer(connection, request)
+        if response is not None and request.method == "HEAD":
+            response.body = b""  # its length stays announced
+        return response
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         respond = connection.respond
         headers = request.headers
         host = _single(headers, "Host")
@@ -79,7 +88,7 @@ class Gatekeeper:
             return respond(
                 HTTPStatus.FORBIDDEN, "This origin is not allowed; the server's --allowed-origin option adds one.\n"
             )
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             return self._refuse_method(connection, self._where_http_is())
         path = request.path.partition("?")[0]
         if path == "/healthz":
@@ -89,14 +98,26 @@ class Gatekeeper:
             return _state(connection, self._health() or (None if overload is None else overload.message))
         if path == "/metrics":
             return self._answer_metrics(connection, headers)
-        if path != SOCKET_PATH:
+        if path == SOCKET_PATH and request.method == "GET" and _wants_websocket(headers):
+            return self._check_upgrade(connection, headers)
+        answer = self._answer_browser(path, headers)
+        if answer is None:
             return respond(
                 HTTPStatus.NOT_FOUND,
-                f"There are /, a WebSocket, and /healthz, /readyz and /metrics. {self._where_http_is()}\n",
+                f"There are /, a WebSocket and the playground, and /healthz, /readyz and /metrics. "
+                f"{self._where_http_is()}\n",
             )
-        if "Upgrade" not in headers:
-            return None  # the library says that this is a WebSocket
-        return self._check_upgrade(connection, headers)
+        return _with_answer(respond(answer.status, ""), answer)
+
+    def _answer_browser(self, path: str, headers: Headers) -> Answer | None:
+        port = self._http_port()
+        return self._playground.answer(
+            path,
+            accept_encoding=",".join(headers.get_all("Accept-Encoding")),
+            if_none_match=",".join(headers.get_all("If-None-Match")),
+            http_port=port,
+            sources=api_sources(self._allowed_origins, port),
+        )
 
     def refuse_body(self, connection: ServerConnection) -> Response:
         """The answer to what has a body. For which host it came is not known, so it says nothing of this server."""
@@ -106,7 +127,7 @@ class Gatekeeper:
         response = connection.respond(
             HTTPStatus.METHOD_NOT_ALLOWED, f"Only GET, without a body, is answered here. {where}\n"
         )
-        response.headers["Allow"] = "GET"
+        response.headers["Allow"] = "GET, HEAD"
         return response
 
     def _where_http_is(self) -> str:
@@ -173,16 +194,13 @@ class Gatekeeper:
             if token is None:
                 return None
             key = self._auth.identify(token)
-            self._accounts.usage(key, connection.address).check_connection()
         except ValueError as error:
             self._turned_away(connection, Reason.UNREADABLE_KEY)
             return _unauthorized(connection, f"{error}\n")
         except NotLetIn as problem:
             self._turned_away(connection, problem.reason)
             return _unauthorized(connection, f"{problem}\n")
-        except Refused as refusal:
-            return self._too_many(connection, refusal.message, refusal.retry_after or 0, key=key.name)
-        connection.key = key
+        connection.key = key  # how many connections it has is looked at when `hello` says whether it takes one over
         return None
 
     def _too_many(self, connection: GatewaySocket, message: str, after: float, key: str | None = None) -> Response:
@@ -223,12 +241,29 @@ class Gatekeeper:
                 socket.transport.abort()
 
 
+def _wants_websocket(headers: Headers) -> bool:
+    """Whether it asks for an upgrade, and not for another one: some clients offer HTTP/2 so, by the way."""
+    return any("websocket" in value.lower() for value in headers.get_all("Upgrade"))
+
+
 def _single(headers: Headers, name: str) -> str | None:
     """A header's value; None without one, and "", which nothing accepts, if it comes several times."""
     values = headers.get_all(name)
     if len(values) > 1:
         return ""
     return values[0] if values else None
+
+
+def _with_answer(response: Response, answer: Answer) -> Response:
+    """Put an answer into a response of the library's, which has the headers that each one has."""
+    for name in ("Content-Type", "Content-Length"):
+        del response.headers[name]
+    for name, value in answer.headers:
+        response.headers[name] = value
+    if answer.status is not HTTPStatus.NOT_MODIFIED:
+        response.headers["Content-Length"] = str(len(answer.body))
+    response.body = answer.body
+    return response
 
 
 def _state(connection: ServerConnection, problem: str | None) -> Response:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from warmline.client import EngineUnavailable, PromptTooLong, RequestError, connect
+from websockets.sync.client import connect as websocket_connect
 
 
 def processes_of(group: int) -> list[str]:
@@ -40,6 +41,19 @@ def test_ctrl_c_ends_everything(serve, tiny_model):
         with socket.socket() as again:
             again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             again.bind(("127.0.0.1", server.port))
+
+
+def test_the_playground_is_where_the_server_says(serve, tiny_model):
+    """The page, its script and a socket that a browser may open from there; what it prints names the address."""
+    with serve("--model", str(tiny_model)) as server:
+        page = f"http://127.0.0.1:{server.port}"
+        assert 'src="playground.js"' in server.get("/")
+        assert len(server.get("/playground.js")) > 100_000
+        with websocket_connect(server.url, subprotocols=["warmline.v1.json"], origin=page) as socket_of_page:
+            socket_of_page.send('[1, null, "a page"]')
+            assert json.loads(socket_of_page.recv(timeout=30))[0] == 1
+        server.interrupt()
+        assert f"playground at {page}/\n" in server.output()
 
 
 def test_ctrl_c_while_kernels_compile_leaves_no_compiler(start_server, tiny_model, tmp_path):

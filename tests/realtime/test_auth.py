@@ -15,6 +15,7 @@ from warmline.realtime.auth import (
     host_allowed,
     is_loopback,
     origin_allowed,
+    served_origins,
 )
 
 
@@ -191,3 +192,19 @@ def test_origins():
 def test_loopback(host, loopback):
     """Only what can't be reached from another machine."""
     assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "names", "origins"),
+    [
+        ("127.0.0.1", 8765, (), {"http://127.0.0.1:8765", "http://localhost:8765"}),
+        ("localhost", 8765, (), {"http://127.0.0.1:8765", "http://localhost:8765"}),
+        ("::1", 80, (), {"http://[::1]", "http://localhost"}),
+        ("0.0.0.0", 80, ("Box",), {"http://127.0.0.1", "http://localhost", "http://box"}),
+        ("", 9, (), {"http://127.0.0.1:9", "http://localhost:9"}),
+        ("192.0.2.7", 9, ("box",), {"http://192.0.2.7:9", "http://box:9"}),
+    ],
+)
+def test_the_served_page_is_known_by_the_configuration(host, port, names, origins):
+    """The names a server listens on and answers to; never a wildcard, which is nobody's origin."""
+    assert served_origins(host, port, names) == origins

@@ -580,6 +580,19 @@ async def test_an_oversized_head_is_cut_and_counted(serve_http, bare, until):
     await until(lambda: server._metrics.registry.get_sample_value("warmline_refused_connections_total", labels) == 1)
 
 
+async def test_the_playground_may_ask_here(serve_http, bare):
+    """The page that the other port serves, by its own port; what this port would serve is no page of ours."""
+    server = await serve_http()
+    client = await bare(server)
+    page = f"http://localhost:{server.port}"
+    client.send(CHAT, HELLO, f"Origin: {page}")
+    answer = await client.answer()
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, page)
+    door = server.http_url.rpartition(":")[2].partition("/")[0]
+    client.send(CHAT, HELLO, f"Origin: http://localhost:{door}")
+    assert (await client.answer()).status == 403
+
+
 async def test_headers_that_come_twice_are_nobodys(serve_http, bare):
     """A proxy may have checked the other one."""
     client = await bare(await serve_http(api_keys=("k",)))

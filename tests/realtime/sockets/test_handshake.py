@@ -60,7 +60,7 @@ async def test_metrics_are_there(serve, dial, engine, http):
 
 
 async def test_other_paths_and_methods_are_refused(serve, http):
-    """404 says what there is, 405 what is answered, 426 that this is a WebSocket."""
+    """404 says what there is, 405 what is answered."""
     server = await serve()
     status, body = await http(server, "/v1/completions")
     assert status == 404
@@ -68,7 +68,92 @@ async def test_other_paths_and_methods_are_refused(serve, http):
     assert (await http(server, "/healthz", "Content-Length: 0", method="POST"))[0] == 405
     assert "The HTTP API is not started: `warmline serve --http-port PORT` starts it" in body
     assert (await http(server, "/nothing", *upgrade()))[0] == 404
-    assert (await http(server, "/"))[0] == 426
+    assert (await http(server, "/playground.js", "Content-Length: 0", method="POST"))[0] == 405
+
+
+async def test_a_browser_gets_the_playground(serve, http):
+    """At the address of the WebSocket, whatever a query says, and its files beside it."""
+    server = await serve()
+    for path in ("/", "/?key=1"):
+        status, body = await http(server, path)
+        assert (status, "<title>Warmline playground</title>" in body) == (200, True)
+    assert 'data-http-port=""' in body
+    assert "<title>Warmline playground</title>" in (await http(server, "/", "Upgrade: h2c", "Connection: Upgrade"))[1]
+    assert (await http(server, "/playground.js"))[0] == 200
+    assert (await http(server, "/index.html"))[0] == 404
+
+
+async def test_the_page_is_told_where_the_http_api_is(serve, http):
+    """And its policy lets it ask there."""
+    server = await serve(http_port=0)
+    _, body = await http(server, "/")
+    assert f'data-http-port="{server.http_url.rpartition(":")[2].partition("/")[0]}"' in body
+
+
+@pytest.mark.parametrize("path", ["/", "/playground.js", "/healthz", "/metrics", "/nothing"])
+async def test_head_is_what_get_is_without_a_body(serve, path):
+    """The length that is announced is that of the body."""
+    server = await serve()
+    answers = {}
+    for method in ("GET", "HEAD"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        async with asyncio.timeout(10):
+            head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+        answers[method] = head.split("\r\n"), body
+        writer.close()
+    lines, body = answers["GET"]
+    assert answers["HEAD"][0][0] == lines[0]
+    assert answers["HEAD"][1] == ""
+    if path != "/metrics":  # which counts
+        lengths = [line for line in answers["HEAD"][0] if line.startswith("Content-Length")]
+        assert lengths == [f"Content-Length: {len(body.encode())}"]
+
+
+async def test_a_file_that_has_not_changed_is_not_sent_again(serve):
+    """A browser that has it is told so."""
+    server = await serve()
+    tag = ""
+    for status in (b"200", b"304"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"GET /playground.css HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {tag}\r\n\r\n".encode())
+        async with asyncio.timeout(10):
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        assert head.split()[1] == status
+        assert (body == b"") is (status == b"304")
+        assert b"Content-Length: 0" not in head
+        tag = next(line[6:] for line in head.decode().split("\r\n") if line.startswith("ETag: "))
+        writer.close()
+
+
+async def test_who_reads_slowly_gets_a_whole_file(serve):
+    """Though it is larger than what the kernel holds for a client."""
+    server = await serve()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=4096)
+    writer.write(b"GET /playground.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = b""
+    async with asyncio.timeout(30):
+        await asyncio.sleep(3)  # longer than the closing handshake of a WebSocket may take
+        while piece := await reader.read(4096):
+            answer += piece
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}".encode() in head
+    writer.close()
+
+
+async def test_the_page_that_is_served_may_connect(serve, dial):
+    """By the names that the configuration gives, and the port that is listened on."""
+    server = await serve(allowed_hosts=("box.example",))
+    for name in ("localhost", "127.0.0.1", "box.example"):
+        await dial(server, origin=f"http://{name}:{server.port}")
+    for origin in (
+        f"http://localhost:{server.port + 1}",
+        "http://localhost",
+        f"https://localhost:{server.port}",
+        f"http://evil.example:{server.port}",
+        f"http://192.0.2.1:{server.port}",
+    ):
+        assert await status_of(dial, server, origin=origin) == 403
 
 
 @pytest.mark.parametrize("length", ["Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0"])
@@ -139,7 +224,7 @@ async def test_no_compression_is_negotiated(serve):
 async def test_a_foreign_origin_is_refused(serve, dial, http):
     """A browser's page must be on the list; a client that is no browser sends no origin."""
     server = await serve(allowed_origins=("https://code.example",))
-    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{server.port}", "https://code.example:8443"):
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "https://code.example:8443"):
         assert await status_of(dial, server, origin=origin) == 403
     await dial(server, origin="https://code.example")
     await dial(server)
