@@ -35,7 +35,7 @@ CANARY = "xCANARYx"
 async def test_sigterm_lets_a_request_end(serve, default_model):
     """It gets all of its text, a new one is told to come later, /readyz says 503, and the exit code is 0."""
     with serve("--model", str(default_model)) as server:
-        async with connect(server.url) as session:
+        async with connect(server.url, reconnect=False) as session:
             document = await session.open("file:///a.py", "def numbers():\n    return [1, 2, 3,")
             running = session.complete(document, len(document.text), max_tokens=250, seed=1, temperature=1.0)
             await anext(running)

@@ -31,6 +31,7 @@ from warmline.realtime.protocol import (
     Nack,
     Ping,
     Pong,
+    Resume,
     TextEdit,
 )
 from warmline.realtime.server import ConfigError, GatewayServer, ServerConfig, check_address, serve_until_signal
@@ -215,6 +216,51 @@ async def ask(server: GatewayServer, key: str | None = None) -> tuple[int, str, 
     writer.close()
     head, _, content = answer.partition("\r\n\r\n")
     return int(head.split()[1]), head.lower(), content
+
+
+async def test_a_session_that_waits_for_its_client_ends_with_its_key(serve, dial, engine, keys_file, until):
+    """Its requests are freed and nothing of it is counted; its client is not let in to resume it. Others' wait on."""
+    engine.paused = True
+    server = await serve(keys_file=keys_file, quotas=Quotas(key=Quota(requests=5)))
+    welcomes = []
+    for key in (ALICE, BOB):
+        wire = await dial(server, hello=False)
+        await wire.send(Hello(key, resumable=True))
+        welcomes.append(await wire.receive())
+        await wire.open("x")
+        await wire.send(Complete(1, URI, 1, 0))
+        await wire.until(Accepted)
+        wire.connection.transport.abort()
+    await until(lambda: server._parking.waiting == 2)
+    assert engine.cancelled == []
+    alices = server._gate.accounts._keys[digest_of(ALICE)]
+    assert alices.requests == 1
+    keys_file.write_text(entry_of("bob", BOB))
+    await until(lambda: server._parking.waiting == 1)
+    await until(lambda: len(engine.cancelled) == 1 and not alices.open)
+    for key, welcome, resumed in ((ALICE, welcomes[0], False), (BOB, welcomes[1], True)):
+        wire = await dial(server, hello=False)
+        await wire.send(Hello(key, resume=Resume(welcome.session, welcome.secret)))
+        answer = await wire.receive()
+        assert (getattr(answer, "session", None) == welcome.session) is resumed
+        if not resumed:
+            assert answer.code == ErrorCode.UNAUTHORIZED
+
+
+async def test_a_session_is_not_resumed_with_another_key(serve, dial, keys_file, until):
+    """Also by one who has found out its name and its secret; whoever tries gets a new session."""
+    server = await serve(keys_file=keys_file)
+    wire = await dial(server, hello=False)
+    await wire.send(Hello(ALICE, resumable=True))
+    welcome = await wire.receive()
+    wire.connection.transport.abort()
+    await until(lambda: server._parking.waiting == 1)
+    thief = await dial(server, hello=False)
+    await thief.send(Hello(BOB, resume=Resume(welcome.session, welcome.secret)))
+    answer = await thief.receive()
+    assert answer.session != welcome.session
+    assert answer.resumed is None
+    assert server._parking.waiting == 1
 
 
 async def test_an_http_request_ends_with_its_key(serve, engine, keys_file, until):
