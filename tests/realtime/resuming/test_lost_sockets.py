@@ -19,6 +19,7 @@ from warmline.client import (
     Reconnect,
     RequestError,
     Session,
+    SessionLost,
     WarmlineError,
 )
 from warmline.realtime.limits import Limits
@@ -44,7 +45,7 @@ STEPS = st.lists(
         st.tuples(st.just("type and complete"), st.integers(1, 4)),
         st.tuples(st.just("edit"), st.integers(0, 2)),
         st.tuples(st.sampled_from(["steer", "apply", "cancel", "interrupt"]), BACK),
-        st.sampled_from([("chat",), ("ping",), ("warm",), ("open",), ("close",)]),
+        st.sampled_from([("chat",), ("ping",), ("warm",), ("open",), ("close",), ("fail",), ("forget",)]),
     ),
     max_size=40,
 )
@@ -110,7 +111,13 @@ class Person:
             case ("interrupt", back) if back < len(self.streams):
                 self.streams[-1 - back].interrupt()
             case ("chat",):
-                self.streams.append(session.chat("c", "hello", documents=[document]))
+                with contextlib.suppress(SessionLost):  # what was said before is lost, of which one is told once
+                    self.streams.append(session.chat("c", "hello", documents=[document]))
+            case ("fail",):
+                self.network.engine.fail("it died")
+                self.network.engine.come_back()
+            case ("forget",):
+                self.network.parking.close()
             case ("ping",):
                 self.later(session.ping())
             case ("warm",):
@@ -128,7 +135,8 @@ class Person:
 class Told:
     """What the gateway had to say of each request, whether there was a socket or not."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: list[Any]) -> None:
+        self.failed, self.forgotten = ("fail",) in steps, ("forget",) in steps
         self.texts: dict[int, str] = {}
         self.operations: dict[int, list[int | str]] = {}
         self.ends: list[int] = []
@@ -157,10 +165,14 @@ class Told:
 
     def check(self, stream: Any, ended: Any) -> None:
         """What came is what was said: nothing is missing, and nothing twice."""
+        if isinstance(ended, SessionLost):
+            assert self.forgotten
+            if not isinstance(stream, EditStream):
+                assert self.texts.get(stream.request, "").startswith(stream.text)
+            return
         if isinstance(ended, BaseException):
-            assert isinstance(ended, RequestError) and ended.code in ("stale_version", "too_many_requests"), repr(
-                ended
-            )
+            assert isinstance(ended, RequestError), repr(ended)
+            assert ended.code in ["stale_version", "too_many_requests", *["engine_unavailable"] * self.failed]
             return
         assert self.ends.count(stream.request) == 1
         if isinstance(stream, EditStream):
@@ -177,7 +189,10 @@ class Told:
 def test_whatever_breaks_the_connection_each_request_has_its_text_and_one_end(
     make_network, scripted, caplog, steps
 ) -> None:
-    """Sockets are lost at random points of random interleavings; then text, ends and documents are as without."""
+    """Sockets are lost at random points of random interleavings; then text, ends and documents are as without.
+
+    Engines die there, too, and sessions are given up: then it is said of each request that it was lost.
+    """
 
     async def play(told: Told) -> None:
         engine = scripted()
@@ -215,5 +230,5 @@ def test_whatever_breaks_the_connection_each_request_has_its_text_and_one_end(
     caplog.set_level(logging.WARNING)
     caplog.clear()
     with pytest.MonkeyPatch.context() as monkeypatch:
-        asyncio.run(play(Told(monkeypatch)))
+        asyncio.run(play(Told(monkeypatch, steps)))
     assert [record.getMessage() for record in caplog.records if "handed over anew" in record.getMessage()] == []
