@@ -14,7 +14,7 @@ EDITOR := editor-plugin
 # Node 20 or newer: the system's, else one that PyPI brings.
 WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: serve test verify verify-page lint format bench loadtest edit-data edit-model edit-eval clean
+.PHONY: serve test verify verify-page lint format bench loadtest soak edit-data edit-model edit-eval clean
 .PHONY: lint-editor unit-test-editor test-editor test-editor-web package-editor editor-pictures
 .PHONY: playground test-playground
 
@@ -45,6 +45,9 @@ bench: $(VENV)/.serve
 
 loadtest: $(VENV)/.dev  ## against a running service: make loadtest URL=ws://127.0.0.1:8765 ARGS="-u 16 -t 2m"
 	$(BIN)/locust -f loadtest/locustfile.py --headless -u 4 -t 30s --host $(URL) $(ARGS)
+
+soak: $(VENV)/.dev  ## 1,000 idle sessions and 20 active ones for 10 minutes: ARGS="--idle 5000 --active 1 --seconds 10"
+	$(BIN)/python -m tools.soak $(ARGS)
 
 edit-data: $(VENV)/.dev  ## what the default model's adapter is trained on and judged by (docs/edit-model.md)
 	@mkdir -p $(EDIT_MODEL)

@@ -121,7 +121,7 @@ def committed() -> Playground:
 
 
 def api_sources(origins: Iterable[str], http_port: int | None) -> tuple[str, ...]:
-    """Where pages of these origins find the HTTP API of this server: on the same host, with TLS or without as they."""
+    """Where pages of these origins find the HTTP API of this server: on the same host, with TLS if they are."""
     if http_port is None:
         return ()
     parts = [urlsplit(origin) for origin in sorted(origins)]

@@ -15,7 +15,7 @@ from warmline.client import EngineUnavailable, Reconnect, Session, connect
 from warmline.engine import EngineOptions, LocalEngine, load_tokenizer
 from warmline.realtime.server import GatewayServer, ServerConfig
 
-from tests.support.fault_proxy import FaultProxy
+from tools.fault_proxy import FaultProxy
 
 SILENCE = 2.0
 SOON = Reconnect(first=0.01, longest=0.05)

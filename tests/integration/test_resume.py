@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from warmline.client import ConnectionEvent, Document, Reconnect, Session, connect
 
-from tests.support.fault_proxy import FaultProxy
+from tools.fault_proxy import FaultProxy
 
 SOON = Reconnect(first=0.01, longest=0.05)
 CODE = (

@@ -12,7 +12,7 @@ from warmline.client import ConnectionEvent, Reconnect, Session, SessionLost, co
 from warmline.realtime.limits import Limits
 from warmline.realtime.server import GatewayServer, ServerConfig
 
-from tests.support.fault_proxy import FaultProxy
+from tools.fault_proxy import FaultProxy
 
 SAID = [f"word{number} " for number in range(60)]
 SCRIPT = "".join(SAID)

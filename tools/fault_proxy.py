@@ -1,4 +1,4 @@
-"""A network that does what networks do: a TCP proxy in the event loop of a test.
+"""A network that does what networks do: a TCP proxy in the event loop of whoever tests with it.
 
 `tc netem` is not to be had everywhere, and needs privileges. What it would do to packets is done to the stream here:
 delay, jitter and bandwidth by holding data back; loss can only be a stall, as TCP makes it one.
