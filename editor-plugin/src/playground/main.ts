@@ -9,10 +9,12 @@ import { exampleEdit, race, warmAgainstCold, withAndWithout } from './experiment
 import { raceResult, warmColdResult, withoutResult } from './experiments_view.js';
 import type { Ghost } from './ghost_text.js';
 import type { InPlaceEdit } from './in_place_edit.js';
+import { milliseconds } from './recorder.js';
 import type { Timed } from './recorder.js';
 import { sdkCode } from './sdk_code.js';
 import { themes } from './theme.js';
 import { sessionSummary, waterfall } from './timings_view.js';
+import type { Watching } from './watching.js';
 import { inWords, Workspace } from './workspace.js';
 
 const MOST_TIMED = 1000;
@@ -67,6 +69,7 @@ const workspace = new Workspace(
     instruct: () => instruction.focus(),
     suggested: showSuggestion,
     edited: showEdit,
+    running: showRunning,
     timed(timed) {
       all.splice(0, all.length - MOST_TIMED + 1);
       all.push(timed);
@@ -179,6 +182,16 @@ function endOfEdit(edit: InPlaceEdit): string {
     default:
       return `${what}.`;
   }
+}
+
+function showRunning(watching: Watching | undefined): void {
+  let text = '';
+  if (watching !== undefined) {
+    const { kind, visible } = watching;
+    const seen = visible === undefined ? 'nothing visible yet' : `first visible after ${milliseconds(visible)}`;
+    text = `${kind === 'edit' ? 'Editing' : 'Completing'}: ${seen}`;
+  }
+  byId('live', 'span').textContent = text;
 }
 
 // The page around it -------------------------------------------------------------------------------------------------

@@ -18,12 +18,17 @@ export class Watching {
     this.last = at;
   }
 
-  get seen(): boolean {
-    return this.first !== undefined;
+  get kind(): Timed['kind'] {
+    return 'instruction' in this.request ? 'edit' : 'completion';
   }
 
-  timed(kind: Timed['kind']): Timed | undefined {
-    return timedOf(kind, this.request.outcome, this.first, this.last);
+  /** When the first of it was painted; undefined before. */
+  get visible(): number | undefined {
+    return this.first;
+  }
+
+  timed(): Timed | undefined {
+    return timedOf(this.kind, this.request.outcome, this.first, this.last);
   }
 }
 

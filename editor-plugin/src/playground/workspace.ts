@@ -34,6 +34,8 @@ export interface WorkspaceOptions {
   readonly suggested: (ghost: Ghost | undefined, problem?: string) => void;
   /** The edit came on, ended, or is gone. */
   readonly edited: () => void;
+  /** A request runs, or has come on; undefined once none does. */
+  readonly running: (watching: Watching | undefined) => void;
   /** A request ended well, and was painted. */
   readonly timed: (timed: Timed) => void;
 }
@@ -260,14 +262,21 @@ export class Workspace implements EditorActions {
 
   private watch(request: Completion | EditSession): void {
     if (!this.watched.has(request) && !this.over.has(request)) {
-      this.watched.set(request, new Watching(request, this.options.now));
+      const watching = new Watching(request, this.options.now);
+      this.watched.set(request, watching);
+      this.options.running(watching);
     }
   }
 
   private paintedSoon(request: Completion | EditSession): void {
     const watching = this.watched.get(request);
     if (watching !== undefined && !document.hidden) {
-      afterPaint(() => watching.painted());
+      afterPaint(() => {
+        watching.painted();
+        if (this.watched.get(request) === watching) {
+          this.options.running(watching);
+        }
+      });
     }
   }
 
@@ -278,8 +287,9 @@ export class Workspace implements EditorActions {
       return;
     }
     this.watched.delete(watching.request);
+    this.options.running([...this.watched.values()].at(-1));
     const report = (): void => {
-      const timed = watching.timed('instruction' in watching.request ? 'edit' : 'completion');
+      const timed = watching.timed();
       if (timed !== undefined) {
         this.options.timed(timed);
       }

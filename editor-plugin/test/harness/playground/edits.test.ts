@@ -57,6 +57,7 @@ describe('edits in the playground', () => {
   it('are steered in the same box while they run, and stopped by Esc', async () => {
     await startLongEdit();
     expect(await playground.page.textContent('#send')).toBe('Steer');
+    expect(await playground.page.textContent('#live')).toMatch(/^Editing: first visible after [\d.]+ ms$/);
     await playground.page.focus('.cm-content');
     await playground.instruct('and rename owner to person');
     await until('it is steered', () => playground.frames(STEER).length === 1);
@@ -68,6 +69,7 @@ describe('edits in the playground', () => {
     await playground.press('Escape');
     await until('it is interrupted', () => playground.frames(INTERRUPT).length === 1);
     await playground.untilEdit(/^Stopped\. Changed/);
+    expect(await playground.page.textContent('#live')).toBe('');
     expect(playground.frames(EDIT)).toHaveLength(1);
     expect(await playground.page.textContent('#send')).toBe('Edit');
     expect(await playground.text()).not.toBe(original);
