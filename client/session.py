@@ -60,6 +60,10 @@ class Session:
     `complete`, `edit` and `chat` take the parameters of `Parameters` as keywords. They send at once and return a
     stream to iterate over.
 
+    When the connection breaks, another one is made and all goes on (unless `connect` was told otherwise): streams,
+    from where they were; documents; what is asked for meanwhile, which waits. What the server has forgotten by then,
+    since it restarted or the connection was gone for too long, ends with `SessionLost`.
+
     Attributes:
         url: where the server is.
         server, model: what serves, by name.

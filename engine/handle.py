@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from .messages import EngineStats, GenerationRequest, ModelInfo, SequenceEvent, WarmRequest
+
+logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[SequenceEvent], None]
 
@@ -38,7 +41,10 @@ class EngineHandle(ABC):
         """Tell the listeners. An implementation calls it when it is ready to take work."""
         self.starts += 1
         for listener in list(self.__dict__.get("_start_listeners", {}).values()):
-            listener()
+            try:
+                listener()
+            except Exception:
+                logger.exception("a listener failed")
 
     @abstractmethod
     async def start(self) -> None:
