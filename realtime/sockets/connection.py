@@ -286,13 +286,21 @@ class Connection:
         return session
 
     async def _resume(self, resume: Resume, usage: Usage) -> Session | None:
-        """Go on with a session; None if it is not to be had, or if another connection has taken it meanwhile."""
+        """Go on with a session; None if it is not to be had.
+
+        Raises:
+            ConnectionClosed: this connection ended meanwhile, or another one took the session.
+
+        """
         if self._parking is None or (session := self._parking.find(resume, usage.key.salt)) is None:
             return None
         self._parking.claim(session, self)
         self._session = session
         self._names = dict(session.names)
-        documents = [held for named in resume.documents if (held := await self._held(session, named)) is not None]
+        by_name = {
+            named.document: named for named in resume.documents
+        }  # each is hashed once, however often it is named
+        documents = [held for named in by_name.values() if (held := await self._held(session, named)) is not None]
         if self._ended:
             raise ConnectionClosed(None, None)
         known = session.known(resume.requests)

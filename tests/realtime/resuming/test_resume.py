@@ -290,7 +290,8 @@ async def test_frames_wait_for_the_welcome(make_network, engine) -> None:
     decode = session._link._decode
     heard: list[Any] = []
     pipe.inbox.read(lambda frame: heard.append(decode(frame)), lambda code, reason: None)
-    for message in (Hello(None, "", True), Open(URI, 1, "", TEXT), Complete(1, URI, 1, 0)):
+    others = [Open(f"{URI}{number}", 1, "", TEXT) for number in range(20)]
+    for message in (Hello(None, "", True), Open(URI, 1, "", TEXT), *others, Complete(1, URI, 1, 0)):
         pipe.send(encode(message))
     engine.paused = True
     async with asyncio.timeout(5):
@@ -300,7 +301,7 @@ async def test_frames_wait_for_the_welcome(make_network, engine) -> None:
     second = network.pipe()
     told: list[Any] = []
     second.inbox.read(lambda frame: told.append(decode(frame)), lambda code, reason: None)
-    named = [HeldDocument(URI, 1, content_hash(TEXT))] * 20
+    named = [HeldDocument(other.document, 1, content_hash(TEXT)) for other in others]
     second.send(encode(Hello(None, "", True, Resume(welcome.session, welcome.secret, named, [HeldRequest(1)]))))
     async with asyncio.timeout(5):
         while not any(isinstance(message, Delta) for message in told):
