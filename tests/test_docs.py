@@ -146,3 +146,14 @@ def test_examples_are_python_and_import_what_there_is(page: str) -> None:
         for node in ast.walk(ast.parse(example)):
             if isinstance(node, ast.ImportFrom) and node.module == "warmline.client":
                 assert {alias.name for alias in node.names} <= set(client.__all__)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_that_are_named_exist(page: str) -> None:
+    """By file and function."""
+    missing = []
+    for file, name in re.findall(r"`(tests/[\w/.]+\.py)::(\w+)`", text_of(page)):
+        path = ROOT / file
+        if not path.is_file() or not re.search(rf"^(async )?def {name}\(", path.read_text(), re.M):
+            missing.append(f"{file}::{name}")
+    assert not missing
