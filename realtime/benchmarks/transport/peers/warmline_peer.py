@@ -46,9 +46,11 @@ class WarmlinePeer:
 
     def delays(self) -> dict[str, Put]:
         """What holds up the client's own hops: its request's encoding, and the decoding of its end."""
+        assert self._session is not None
+        link = self._session._link
         return {
-            "client.queue": before(self._session, "_encode", lambda message: isinstance(message, Complete)),
-            "client.decode": behind(self._session, "_decode", lambda message: isinstance(message, Done)),
+            "client.queue": before(link, "_encode", lambda message: isinstance(message, Complete)),
+            "client.decode": behind(link, "_decode", lambda message: isinstance(message, Done)),
         }
 
     async def close(self) -> None:
