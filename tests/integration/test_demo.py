@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from warmline.client import connect
+from warmline.engine.kernels.cpu import EIGHT_BIT, exact_levels
 from warmline.realtime.cli.source_file import SourceFile
 
 DEMO = Path(__file__).parents[2] / "docs" / "demo"
@@ -55,12 +56,25 @@ def answers(default_model: Path, serve: Callable[..., Any]) -> dict[str, str]:
         return asyncio.run(ask(server.url))
 
 
+needs_exact_products = pytest.mark.skipif(
+    exact_levels() != EIGHT_BIT, reason="activations have 7 bits here, so the model is less exact than what is shown"
+)
+
+
+@needs_exact_products
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example["instruction"] for example in EXAMPLES])
 def test_the_default_model_edits_as_shown(answers: dict[str, str], example: dict[str, Any]) -> None:
     """To the letter."""
     assert answers[example["instruction"]] == example["after"]
 
 
+def test_nearly_all_edits_are_as_shown_on_any_machine(answers: dict[str, str]) -> None:
+    """Where the processor's products have fewer bits, too."""
+    others = [one["instruction"] for one in EXAMPLES if answers[one["instruction"]] != one["after"]]
+    assert len(others) <= len(EXAMPLES) // 5, others
+
+
+@needs_exact_products
 def test_the_default_model_completes_as_shown(answers: dict[str, str]) -> None:
     """The body of a function, from the one beside it; the README names the place."""
     assert answers[COMPLETION["place"]] == COMPLETION["text"]

@@ -14,13 +14,18 @@ static inline Bf16 to_bf16(float value) {
     return static_cast<Bf16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// The nearest bf16 numbers, ties to even, as floats.
+static inline Floats as_bf16(Floats lanes) {
+    const Words bits = (Words)lanes;
+    return (Floats)((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u);
+}
+
 static inline void store_bf16(Bf16* to, Floats lanes) {
 #if defined(__AVX512BF16__)
     const __m256bh halves = _mm512_cvtneps_pbh((__m512)lanes);
     std::memcpy(to, &halves, sizeof halves);
 #else
-    const Words bits = (Words)lanes;
-    const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const Words rounded = (Words)as_bf16(lanes) >> 16;
     const Halves halves = __builtin_convertvector(rounded, Halves);
     std::memcpy(to, &halves, sizeof halves);
 #endif
@@ -34,14 +39,14 @@ static inline Words load_pairs(const Bf16* from) {
 }
 
 // What multiplies whole registers of pairs is kept as the machine likes it: where two products are added in one step,
-// in pairs too; elsewhere as floats, which are brought into all lanes while they are loaded.
+// in pairs too; elsewhere as floats of the same values, which are brought into all lanes while they are loaded.
 #if defined(__AVX512BF16__)
 typedef Bf16 Factor;
 static inline void store_factors(Factor* to, Floats lanes) { store_bf16(to, lanes); }
 static inline Factor to_factor(Bf16 number) { return number; }
 #else
 typedef float Factor;
-static inline void store_factors(Factor* to, Floats lanes) { store(to, lanes); }
+static inline void store_factors(Factor* to, Floats lanes) { store(to, as_bf16(lanes)); }
 static inline Factor to_factor(Bf16 number) {
     const uint32_t bits = static_cast<uint32_t>(number) << 16;
     float value;
