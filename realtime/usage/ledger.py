@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,7 +20,7 @@ logger = structlog.get_logger("warmline.usage")
 ANONYMOUS: Final = "anonymous"
 """Whom usage without an API key is put down to."""
 WRITE_SECONDS: Final = 5.0
-"""How often the file is written, and so what a crash can lose at most."""
+"""How long what was used waits to be written, and so what a crash can lose at most."""
 HOUR: Final = 3600
 _LOCKED_SECONDS: Final = 5.0
 _VERSION: Final = 1
@@ -90,9 +89,8 @@ class UsageLedger:
         self._now = now
         self._sums: dict[Account, Usage] = {}
         self._lock = threading.Lock()
-        self._writer = ThreadPoolExecutor(1, "usage")
-        self._writing: Future[None] | None = None
-        self._written = time.monotonic()
+        self._wanted, self._closing = threading.Event(), threading.Event()
+        self._writer: threading.Thread | None = None
         check_ledger(path)
 
     def __call__(self, end: RequestEnd) -> None:
@@ -116,16 +114,26 @@ class UsageLedger:
         )
         with self._lock:
             self._sums.setdefault(account, Usage()).add(used)
-        if time.monotonic() - self._written >= WRITE_SECONDS and (self._writing is None or self._writing.done()):
-            self._written = time.monotonic()
-            self._writing = self._writer.submit(self._write)
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write_now_and_then, name="usage", daemon=True)
+            self._writer.start()
+        self._wanted.set()
 
     def close(self) -> None:
         """Write what is left. Waits for it; idempotent."""
-        with contextlib.suppress(RuntimeError):  # closed before
-            self._writer.submit(self._write)
-        self._writer.shutdown()
+        self._closing.set()
+        self._wanted.set()
+        if self._writer is not None:
+            self._writer.join()
+        self._write()
 
+    def _write_now_and_then(self) -> None:
+        """In a thread of its own: a while after something came, write it."""
+        while not self._closing.is_set():
+            self._wanted.wait()
+            self._closing.wait(WRITE_SECONDS)
+            self._wanted.clear()
+            self._write()
     def _write(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, {}
@@ -142,6 +150,7 @@ class UsageLedger:
             with self._lock:
                 for account, used in sums.items():
                     self._sums.setdefault(account, Usage()).add(used)
+            self._wanted.set()
 
 
 def check_ledger(path: Path) -> None:
