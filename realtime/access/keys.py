@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import re
 import secrets
+import stat
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -107,7 +108,10 @@ def read_keys(path: Path) -> list[ApiKey]:
 
     """
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe's reader waits for its writer
+            raise KeysError(f"the keys file {path} is no regular file")
+        if found.st_size > _MAX_FILE_BYTES:
             raise KeysError(f"{path} has over {_MAX_FILE_BYTES >> 20} MiB, which is no file of keys")
         text = path.read_text("utf-8")
     except OSError as error:
@@ -126,7 +130,7 @@ def parse_keys(text: str, source: str) -> list[ApiKey]:
     """
     try:
         whole = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise KeysError(f"{source} is no TOML: {error}") from None
     _check_fields(whole, ("keys",), source)
     entries = whole.get("keys", {})

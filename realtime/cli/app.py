@@ -180,7 +180,9 @@ def serve(
     resume_seconds: Annotated[
         float,
         typer.Option(
-            min=0, help="How long a session that lost its connection is kept, its requests running; 0: not."
+            min=0,
+            max=86400,
+            help="How long a session that lost its connection is kept, its requests running; 0: not.",
         ),
     ] = Limits().resume_seconds,
     max_parked: Annotated[int, typer.Option(min=0, help="How many such sessions are kept at once.")] = 1000,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, TextIO
 
 import typer
 
 from .options import CommandFailed
+
+_PATIENCE_SECONDS: Final = 5.0
 
 keys_app = typer.Typer(help="API keys for `serve --keys`.", rich_markup_mode=None)
 
@@ -77,22 +82,48 @@ def _add(entry: str, name: str, file: Path) -> None:
     """
     from ..access.keys import KeysError, parse_keys, read_keys
 
-    before = ""
-    if file.exists():
-        if any(key.name == name for key in read_keys(file)):
-            raise KeysError(f"{file} has a key called {name} already: take another name, or delete that entry first")
-        before = file.read_text("utf-8")
-    parted = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    whole = before + parted + entry
-    parse_keys(whole, str(file))
     file = file.resolve()
     beside = file.with_name(f".{file.name}.new")
     try:
-        beside.unlink(missing_ok=True)
-        beside.touch(mode=0o600)
-        if before:
-            beside.chmod(file.stat().st_mode & 0o777)
-        beside.write_text(whole, "utf-8")
-        beside.replace(file)  # at once: a server that reads it meanwhile has the one or the other
+        with _alone(beside) as new:
+            before = ""
+            if file.exists():
+                if any(key.name == name for key in read_keys(file)):
+                    raise KeysError(f"{file} has a key called {name} already: take another name, or delete it first")
+                before = file.read_text("utf-8")
+                beside.chmod(file.stat().st_mode & 0o777)
+            parted = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+            whole = before + parted + entry
+            parse_keys(whole, str(file))
+            new.write(whole)
+            new.flush()
+            beside.replace(file)  # at once: a server that reads it meanwhile has the one or the other
+    except FileExistsError:
+        raise CommandFailed(f"somebody else is adding to {file}; if that can't be, delete {beside}") from None
     except OSError as error:
         raise CommandFailed(f"{file} can't be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _alone(beside: Path) -> Iterator[TextIO]:
+    """A new file that only one process at a time can have made, until it is moved away; gone if that fails.
+
+    Raises:
+        FileExistsError: another process has it, for longer than adding an entry takes.
+
+    """
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            break
+        except FileExistsError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+            yield new
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

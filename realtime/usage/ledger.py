@@ -134,6 +134,7 @@ class UsageLedger:
             self._closing.wait(WRITE_SECONDS)
             self._wanted.clear()
             self._write()
+
     def _write(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, {}
@@ -144,9 +145,9 @@ class UsageLedger:
                 file.executemany(_ADD, [(*account, *astuple(used)) for account, used in sums.items()])
         except (sqlite3.Error, LedgerError) as error:
             self.failures += 1
-            logger.warning(
-                "usage could not be written; it is kept and tried again", file=str(self.path), why=str(error)
-            )
+            last = self._closing.is_set() and threading.current_thread() is not self._writer
+            what = "usage could not be written, and is lost" if last else "usage could not be written; it is kept"
+            logger.warning(what, file=str(self.path), why=str(error))
             with self._lock:
                 for account, used in sums.items():
                     self._sums.setdefault(account, Usage()).add(used)
@@ -173,8 +174,15 @@ def read_usage(path: Path, since: float = 0.0) -> dict[Account, Usage]:
     """
     if not path.is_file():
         raise LedgerError(f"there is no file {path}: `serve --usage {path}` writes one")
-    with _opened(path) as file:
-        rows = file.execute(_READ, (since - HOUR,)).fetchall()
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            (version,) = file.execute("PRAGMA user_version").fetchone()
+            _check_version(path, version)
+            if version == 0:
+                raise LedgerError(f"{path} is no usage ledger: `serve --usage FILE` writes one")
+            rows = file.execute(_READ, (since - HOUR,)).fetchall()
+    except sqlite3.Error as error:
+        raise LedgerError(f"{path} can't be read as a usage ledger: {error}") from None
     width = len(Account._fields)
     return {Account(*row[:width]): Usage(*row[width:]) for row in rows}
 
@@ -209,11 +217,17 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         try:
             (version,) = file.execute("PRAGMA user_version").fetchone()
             if version == 0:
+                if file.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone() is not None:
+                    raise LedgerError(f"{path} is a database of something else")
                 with file:
                     file.execute(_CREATE)
                     file.execute(f"PRAGMA user_version = {_VERSION}")
         except sqlite3.Error as error:
             raise LedgerError(f"{path} can't be used as a usage ledger: {error}") from None
-        if version > _VERSION:
-            raise LedgerError(f"{path} was written by a later version of Warmline")
+        _check_version(path, version)
         yield file
+
+
+def _check_version(path: Path, version: int) -> None:
+    if version > _VERSION:
+        raise LedgerError(f"{path} was written by a later version of Warmline")

@@ -132,9 +132,9 @@ JOINED_BACKWARDS = (
 )
 SUMMED_BACKWARDS = (
     "attend.cpp",
-    "for (int j = 0; j < columns; j += 2) {\n        const Bf16* pair",
+    "for (int j = 0; j < columns; j += 2) {\n        const Bf16* from_pair",
     "for (int k = 0; k < columns; k += 2) {\n        const int j = COUNT < TILE ? columns - 2 - k : k;\n"
-    "        const Bf16* pair",
+    "        const Bf16* from_pair",
 )
 
 

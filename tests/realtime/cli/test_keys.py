@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from warmline.realtime.access.keys import PREFIX, digest_of, parse_keys, read_keys
+from warmline.realtime.access.keys import PREFIX, KeysError, digest_of, entry_of, new_key, parse_keys, read_keys
+from warmline.realtime.cli import keys
 from warmline.realtime.cli.app import run
+from warmline.realtime.cli.keys import _add
+from warmline.realtime.cli.options import CommandFailed
 
 
 def test_a_new_key_is_printed_apart_from_its_entry(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,3 +97,35 @@ def test_the_keys_of_a_file_are_listed(capsys: pytest.CaptureFixture[str], tmp_p
     file.write_text("[keys.alice]")
     assert run(["keys", "list", str(file)]) == 1
     assert "keys.alice needs sha256" in capsys.readouterr().err
+
+
+def test_keys_that_are_added_at_once_are_all_there(tmp_path: Path) -> None:
+    """Nobody is told "ok" of one that is lost."""
+    file = tmp_path / "keys.toml"
+    names = [f"user-{number}" for number in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: _add(entry_of(name, new_key()), name, file), names))
+    assert sorted(key.name for key in read_keys(file)) == sorted(names)
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.toml"]
+
+
+def test_a_file_that_somebody_else_is_adding_to_is_waited_for_only_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was killed in the midst of it leaves a file that has to be deleted."""
+    monkeypatch.setattr(keys, "_PATIENCE_SECONDS", 0.05)
+    left = tmp_path / ".keys.toml.new"
+    left.touch()
+    with pytest.raises(CommandFailed, match=f"delete {left}"):
+        _add(entry_of("alice", new_key()), "alice", tmp_path / "keys.toml")
+    assert left.exists()
+
+
+def test_what_is_no_regular_file_has_no_keys(tmp_path: Path) -> None:
+    """Reading a pipe would wait for whoever writes to it; a number may have too many digits for Python."""
+    pipe, digits = tmp_path / "pipe", tmp_path / "digits.toml"
+    os.mkfifo(pipe)
+    digits.write_text(f"[keys.a]\nkey = {'1' * 5000}\n")
+    for path, problem in ((pipe, "is no regular file"), (tmp_path, "is no regular file"), (digits, "is no TOML")):
+        with pytest.raises(KeysError, match=problem):
+            read_keys(path)

@@ -154,6 +154,42 @@ def test_a_file_that_is_no_ledger_is_refused(path: Path, time: Time) -> None:
         UsageLedger(path.parent / "none" / "usage.db", "smol", time)
 
 
+@pytest.mark.parametrize("what", ["another program's", "empty", "damaged", "text"])
+def test_reading_what_is_no_ledger_says_so_and_leaves_it_alone(
+    opened: Callable[..., UsageLedger], path: Path, what: str
+) -> None:
+    """Whatever it is."""
+    if what == "another program's":
+        with sqlite3.connect(path) as file:
+            file.execute("CREATE TABLE usage (disk TEXT)")
+        file.close()
+    elif what == "damaged":
+        ledger = opened()
+        for number in range(300):
+            ledger(ended(f"{number} {'x' * 100}"))
+        ledger.close()
+        content = bytearray(path.read_bytes())
+        content[5000:] = bytes(len(content) - 5000)
+        path.write_bytes(content)
+    else:
+        path.write_text("" if what == "empty" else "no ledger " * 100)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=f"{path.name} (is no|can't be read as a) usage ledger"):
+        read_usage(path)
+    assert path.read_bytes() == before
+
+
+def test_another_program_s_database_is_not_written_to(path: Path, time: Time) -> None:
+    """Though it could be."""
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE usage (disk TEXT)")
+    file.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is a database of something else"):
+        UsageLedger(path, "smol", time)
+    assert path.read_bytes() == before
+
+
 def test_a_ledger_of_a_later_version_is_refused(path: Path, time: Time) -> None:
     """Its columns may mean something else."""
     with sqlite3.connect(path) as file:
