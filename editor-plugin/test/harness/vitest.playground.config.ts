@@ -7,6 +7,7 @@ export default defineConfig({
     include: ['playground/**/*.test.ts'],
     root: import.meta.dirname,
     fileParallelism: false, // one model is enough for one machine
+    retry: process.env['CI'] === undefined ? 0 : 1, // a browser on a machine that others share; what is tried again is reported
     testTimeout: 240_000,
     hookTimeout: 300_000,
   },
