@@ -68,6 +68,9 @@ _URGENT: Final = (Cancel, Interrupt, Change, Close, Ping)
 class Link:
     """Sends and receives for a session, and gets another connection when it has lost its own.
 
+    However long that takes, it asks for the session that it had, and the server's answer says whether what ran goes
+    on or is over. Their clocks differ: a server may have noticed a loss minutes after the client, or not yet.
+
     Attributes:
         ended: why the session is over; None while it isn't.
     """
@@ -86,13 +89,11 @@ class Link:
         self._unacknowledged: list[int] = []
         self._session = ""
         self._secret: str | None = None
-        self._resume_seconds = 0.0
         self._max_frame_bytes = 0
         self._heard = self._stood_since = self._loop.time()
         self._waits = iter(()) if plan is None else plan.waits()
         self._watch: Watch | None = None
         self._looking: asyncio.TimerHandle | None = None
-        self._expiry: asyncio.TimerHandle | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -223,10 +224,8 @@ class Link:
             return
         if self._loop.time() - self._stood_since >= _STOOD:
             self._waits = self._plan.waits()
-        if self._secret is None:
-            self._expire()
-        else:
-            self._expiry = self._loop.call_later(self._resume_seconds, self._expire)
+        if self._secret is None and self._outgoing is not None:
+            give_up_sent(self._state, self._outgoing)
         self._tell("lost", error)
         if self.ended is None:  # the program may have closed it when it was told
             self._dialling = self._loop.create_task(
@@ -263,9 +262,6 @@ class Link:
     def _go_on(self, transport: Transport, welcome: Welcome, attempt: int) -> None:
         """Say again what has to be said, and read what comes."""
         assert self._outgoing is not None
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
         self._dialling = None
         self._welcomed(welcome)
         resumed = welcome.resumed
@@ -286,16 +282,8 @@ class Link:
 
     def _welcomed(self, welcome: Welcome) -> None:
         self._session, self._secret = welcome.session, welcome.secret
-        self._resume_seconds = welcome.resume_ms / 1000
         self._max_frame_bytes = 2 * welcome.max_document_bytes + 64 * 1024
         self._on_welcome(welcome)
-
-    def _expire(self) -> None:
-        """The server doesn't keep the session for longer: what ran is over."""
-        self._expiry = None
-        self._secret = None
-        if self._outgoing is not None:
-            give_up_sent(self._state, self._outgoing)
 
     def _refuse_to_wait(self, message: ClientMessage) -> None:
         if not isinstance(message, _URGENT):
@@ -326,9 +314,8 @@ class Link:
             return
         self.ended = error
         self._over.set()
-        for timer in (self._looking, self._expiry):
-            if timer is not None:
-                timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
         if self._dialling is not None and asyncio.current_task() is not self._dialling:
             self._dialling.cancel()
         self._state.fail(error)

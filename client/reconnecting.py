@@ -43,7 +43,8 @@ class Reconnect:
     Attributes:
         first: the bound of the first wait.
         longest: the bound of any wait.
-        give_up_after: so long after the loss the session ends; None: never.
+        give_up_after: so long after the loss the session ends, and with it the requests that wait to hear from the
+            server what became of them; None: never.
 
     Raises:
         InvalidArgument: a time is not positive.

@@ -97,7 +97,7 @@ def begin_anew(state: SessionState, outgoing: Outgoing) -> list[ClientMessage]:
 
 
 def give_up_sent(state: SessionState, outgoing: Outgoing) -> None:
-    """The server has given up the session by now: end all requests that were sent to it."""
+    """The connection broke to a server that keeps no sessions: end all requests that were sent to it."""
     waiting = _requests_of(entry.message for entry in outgoing.entries if not entry.sent)
     for request in state.requests:
         if request.request not in waiting:

@@ -13,6 +13,7 @@ from warmline.client import (
     InvalidArgument,
     Reconnect,
     RequestError,
+    SessionLost,
     Unauthorized,
     WrongType,
     connect,
@@ -184,6 +185,43 @@ async def test_it_gives_up_after_a_while(scripted) -> None:
     attempts = [event.attempt for event in heard[1:-1]]
     assert attempts == list(range(1, len(attempts) + 1))
     await session.close()
+
+
+async def test_a_request_that_waits_for_its_server_ends_when_the_session_gives_up(scripted) -> None:
+    """Not before, whatever the server said of how long it keeps sessions: it may have this one yet."""
+
+    async def script(peer) -> None:
+        await peer.next(Hello)
+        await peer.send(Welcome("session", "scripted", "model", 8192, 1 << 20, 8, "secret", 1))
+        await peer.accept(Complete)
+        await peer.idle()
+
+    plan = Reconnect(first=0.001, longest=0.02, give_up_after=0.2)
+    async with scripted(script) as url:
+        session = await connect(url, reconnect=plan)
+        stream = session.complete(await session.open("file:///a", ""), 0)
+        await session.ping()
+    with pytest.raises(ConnectionLost, match=r"no connection for 0\.2 seconds"):
+        await stream.result()
+    assert session.closed
+
+
+async def test_a_server_that_keeps_no_sessions_has_lost_what_ran(scripted) -> None:
+    """Which is said at once, and not when it is back."""
+    connections = itertools.count()
+
+    async def script(peer) -> None:
+        await greet(peer, secret=None)
+        if next(connections) == 0:
+            await peer.accept(Complete)
+            peer.connection.transport.abort()
+        await peer.idle()
+
+    async with scripted(script) as url, connect(url, reconnect=Reconnect(first=100, longest=100)) as session:
+        stream = session.complete(await session.open("file:///a", ""), 0)
+        with pytest.raises(SessionLost):
+            await stream.result()
+        assert not session.connected and not session.closed
 
 
 async def test_a_session_can_be_closed_while_it_dials(scripted) -> None:

@@ -175,8 +175,8 @@ async def test_a_server_that_restarts(engine, tokenizer) -> None:
     await second.close()
 
 
-async def test_requests_end_when_the_server_has_given_up_the_session(serve, engine) -> None:
-    """Though there is no connection yet: nobody waits for what can't come."""
+async def test_requests_end_when_the_server_has_given_up_the_session(serve, engine, until) -> None:
+    """Once it says so: until there is a connection they wait, since it might have the session yet."""
     engine.default = SAID
     server = await serve(limits=Limits(resume_seconds=0.1))
     proxy = FaultProxy(server.port)
@@ -187,9 +187,11 @@ async def test_requests_end_when_the_server_has_given_up_the_session(serve, engi
         await session.ping()
         proxy.refuses = True
         proxy.reset()
+        await until(lambda: not session.connected and len(server._parking) == 0)
+        assert not stream.ended
+        proxy.refuses = engine.paused = False
         with pytest.raises(SessionLost) as lost:
             await stream.result()
         assert lost.value.retryable
-        assert not session.connected and not session.closed
-        proxy.refuses = engine.paused = False
+        assert not session.closed
         assert (await session.complete(document, 0).result()).text == SCRIPT

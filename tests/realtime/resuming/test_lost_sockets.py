@@ -30,6 +30,8 @@ SAID = ["al", "pha\n", "be", "ta 😀\n", "gam", "ma\n", "del", "ta\n", "epsi", 
 SCRIPT = "".join(SAID)
 TEXT = "one\ntwo = 2\n😀 three\n"
 AT_ONCE = Reconnect(first=1e-9, longest=1e-9)
+SHORT = 0.002
+"""Seconds that a server keeps a session where it may give it up: before its client is back, or while it dials."""
 BACK = st.integers(0, 3)
 FEW = st.integers(0, 4)
 
@@ -45,7 +47,7 @@ STEPS = st.lists(
         st.tuples(st.just("type and complete"), st.integers(1, 4)),
         st.tuples(st.just("edit"), st.integers(0, 2)),
         st.tuples(st.sampled_from(["steer", "apply", "cancel", "interrupt"]), BACK),
-        st.sampled_from([("chat",), ("ping",), ("warm",), ("open",), ("close",), ("fail",), ("forget",)]),
+        st.sampled_from([("chat",), ("ping",), ("warm",), ("open",), ("close",), ("fail",), ("forget",), ("wait",)]),
     ),
     max_size=40,
 )
@@ -118,6 +120,8 @@ class Person:
                 self.network.engine.come_back()
             case ("forget",):
                 self.network.parking.close()
+            case ("wait",):
+                await asyncio.sleep(2 * SHORT)
             case ("ping",):
                 self.later(session.ping())
             case ("warm",):
@@ -135,8 +139,8 @@ class Person:
 class Told:
     """What the gateway had to say of each request, whether there was a socket or not."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: list[Any]) -> None:
-        self.failed, self.forgotten = ("fail",) in steps, ("forget",) in steps
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: list[Any], seconds: float) -> None:
+        self.failed, self.forgotten = ("fail",) in steps, ("forget",) in steps or seconds == SHORT
         self.texts: dict[int, str] = {}
         self.operations: dict[int, list[int | str]] = {}
         self.ends: list[int] = []
@@ -185,19 +189,20 @@ class Told:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
-@given(STEPS)
+@given(STEPS, st.sampled_from([30.0, SHORT]))
 def test_whatever_breaks_the_connection_each_request_has_its_text_and_one_end(
-    make_network, scripted, caplog, steps
+    make_network, scripted, caplog, steps, seconds
 ) -> None:
     """Sockets are lost at random points of random interleavings; then text, ends and documents are as without.
 
-    Engines die there, too, and sessions are given up: then it is said of each request that it was lost.
+    Engines die there, too, and sessions are given up, by the server alone, whose clock is not the client's: then it
+    is said of each request that it was lost.
     """
 
     async def play(told: Told) -> None:
         engine = scripted()
         engine.default = SAID
-        network = make_network(engine, Limits(max_requests=16))
+        network = make_network(engine, Limits(max_requests=16, resume_seconds=seconds))
         session = await network.dial(reconnect=AT_ONCE)
         document = await session.open("file:///a", TEXT, "python")
         network.flows = False
@@ -231,5 +236,5 @@ def test_whatever_breaks_the_connection_each_request_has_its_text_and_one_end(
     caplog.set_level(logging.WARNING)
     caplog.clear()
     with pytest.MonkeyPatch.context() as monkeypatch:
-        asyncio.run(play(Told(monkeypatch, steps)))
+        asyncio.run(play(Told(monkeypatch, steps, seconds)))
     assert [record.getMessage() for record in caplog.records if "handed over anew" in record.getMessage()] == []

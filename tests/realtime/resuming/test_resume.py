@@ -332,6 +332,30 @@ async def test_taking_over_its_own_session_is_no_further_connection(make_network
     await network.close()
 
 
+async def test_a_client_that_was_gone_for_longer_than_the_server_keeps_sessions_gets_one_that_it_has(
+    make_network, engine
+) -> None:
+    """A server that hasn't noticed the loss still has it. With one connection to a key, it lets in nobody else."""
+    network = make_network(engine, Limits(resume_seconds=0.05), quotas=Quotas(key=Quota(connections=1)))
+    engine.paused = True
+    heard: list[str] = []
+    session = await network.dial(reconnect=QUICK, on_connection=lambda event: heard.append(event.state))
+    document = await session.open(URI, TEXT)
+    stream = session.complete(document, 0)
+    await session.ping()
+    network.flows = False
+    network.pipes[-1].vanish()
+    await asyncio.sleep(0.2)  # its hello is under way
+    network.flow()
+    engine.paused = False
+    async with asyncio.timeout(5):
+        assert (await stream.result()).text == "hello world"
+        await session.ping()
+    assert heard == ["lost", "resumed"]
+    await session.close()
+    await network.close()
+
+
 @pytest.mark.parametrize("end", ["the key is revoked", "the server drains"])
 async def test_a_session_that_waits_ends_with_what_it_waits_for(make_network, engine, end: str) -> None:
     """Its requests, too: nobody can come for them any more. One of another key waits on."""
