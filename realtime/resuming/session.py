@@ -61,6 +61,7 @@ class ResumableSession(Session):
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.messages = 0
         self.client: Client | None = None
+        self._restored = False  # the client has heard welcome
         self._results = Results(service.limits)
         self._keep_seconds = service.limits.keep_seconds
         self._again: set[int] = set()  # requests that a client which resumed may ask for again
@@ -71,11 +72,12 @@ class ResumableSession(Session):
     # Clients come and go ---------------------------------------------------------------------------------------
 
     def attach(self, client: Client) -> None:
-        """Belong to a client, whoever had it before. Nothing of what is known goes to it until `restore`."""
+        """Belong to a client, whoever had it before. Nothing is sent to it until `restore`: welcome comes first."""
         before, self.client = self.client, client
         if before is not None:
             before.taken_over()
         self._results.suspend()
+        self._restored = False
         self._again.clear()
         self.resume()  # the one before may have read slowly
 
@@ -102,6 +104,7 @@ class ResumableSession(Session):
         Where that is not to be had any more, the request ends with RESULT_LOST. What it doesn't name it may ask for
         again, with the same message.
         """
+        self._restored = True
         self._again = set(self._results.requests)
         for held in known:
             self._again.discard(held.request)
@@ -157,7 +160,7 @@ class ResumableSession(Session):
         sends = self._results.record(message, self._loop.time())
         if self._expiry is None and not self._closed and isinstance(message, Done | Error):
             self._expiry = self._loop.call_later(self._keep_seconds, self._expire)
-        return self.client.send(message) if sends and self.client is not None else clock()
+        return self.client.send(message) if sends and self._restored and self.client is not None else clock()
 
     def _expire(self) -> None:
         now = self._loop.time()

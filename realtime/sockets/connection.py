@@ -83,6 +83,7 @@ class Connection:
         self._keeping: asyncio.TimerHandle | None = None
         self._session: Session | None = None
         self._usage: Usage | None = None
+        self._greeted = False  # welcome was said
         self._received = 0
         self._taken = 0  # the clock when the message that is handled was taken from the queue
         self._errors_in_row = 0
@@ -104,13 +105,15 @@ class Connection:
         try:
             try:
                 async with asyncio.timeout(self._limits.hello_timeout):
-                    self._session = session = await self._greet()
+                    hello = await self._wait_for_hello()
             except TimeoutError:
                 self._gate.refusals.note("websocket", Reason.NO_HELLO, self._ws.address)
                 await self._close(CloseCode.HELLO_TIMEOUT, "no hello in time")
                 return
-            if session is None:
+            if hello is None or (session := await self._greet(hello)) is None:
                 return
+            self._session = session
+            self._greeted = True
             if self._draining_until is not None:
                 self._say_draining(session, self._draining_until)
             self._ws.on_message = self._take_at_once
@@ -180,7 +183,7 @@ class Connection:
     def drain(self, seconds: float) -> None:
         """Take no more requests. Those that run may end within so many seconds; with 0 they are ended soon anyway."""
         self._draining_until = asyncio.get_running_loop().time() + seconds
-        if self._session is not None and not self._ended:
+        if self._session is not None and self._greeted and not self._ended:
             self._say_draining(self._session, self._draining_until)
 
     def _say_draining(self, session: Session, until: float) -> None:
@@ -215,27 +218,30 @@ class Connection:
 
     # Reading ---------------------------------------------------------------------------------------------------
 
-    async def _greet(self) -> Session | None:
-        """Wait for hello and answer it; None if the socket was closed instead."""
+    async def _wait_for_hello(self) -> Hello | None:
+        """Refuse what comes before it; None if the socket was closed instead."""
         while (message := await self._read()) is not None:
-            if not isinstance(message, Hello):
-                refusal = Refused(ErrorCode.HELLO_REQUIRED, "the first message of a connection must be hello")
-                if not await self._refuse(None, refusal):
-                    return None
-                continue
-            usage = await self._admit(message)
-            if usage is None:
+            if isinstance(message, Hello):
+                return message
+            refusal = Refused(ErrorCode.HELLO_REQUIRED, "the first message of a connection must be hello")
+            if not await self._refuse(None, refusal):
                 return None
-            if message.client:
-                self._names["client"] = message.client
-            if self._gate.auth.required:
-                self._names["key"] = usage.key.name
-            self._usage = usage
-            usage.sessions_opened(1)
-            if message.resume is not None and (resumed := await self._resume(message.resume, usage)) is not None:
-                return resumed
-            return self._begin(message, usage)
         return None
+
+    async def _greet(self, hello: Hello) -> Session | None:
+        """Answer hello, however long that takes us; None if the socket was closed instead."""
+        usage = await self._admit(hello)
+        if usage is None:
+            return None
+        if hello.client:
+            self._names["client"] = hello.client
+        if self._gate.auth.required:
+            self._names["key"] = usage.key.name
+        self._usage = usage
+        usage.sessions_opened(1)
+        if hello.resume is not None and (resumed := await self._resume(hello.resume, usage)) is not None:
+            return resumed
+        return self._begin(hello, usage)
 
     async def _admit(self, hello: Hello) -> Usage | None:
         """What the session may use by the key of the upgrade or of `hello`; None if the socket was closed instead."""
@@ -282,6 +288,7 @@ class Connection:
             resumable.attach(self)
             self._parking.add(resumable)
             self.send(self._welcome(usage, self._name, resumable.secret))
+            resumable.restore(())
         logger.debug("session opened", **self._names)
         return session
 
@@ -297,9 +304,8 @@ class Connection:
         self._parking.claim(session, self)
         self._session = session
         self._names = dict(session.names)
-        by_name = {
-            named.document: named for named in resume.documents
-        }  # each is hashed once, however often it is named
+        # Each that is open is hashed once, however often it is named: no more than a session may have.
+        by_name = {named.document: named for named in resume.documents}
         documents = [held for named in by_name.values() if (held := await self._held(session, named)) is not None]
         if self._ended:
             raise ConnectionClosed(None, None)

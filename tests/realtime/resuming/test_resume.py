@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from warmline.realtime.protocol import (
     HeldRequest,
     HeldVersion,
     Hello,
+    Notice,
     Open,
     Ping,
     Pong,
@@ -31,6 +33,9 @@ from warmline.realtime.protocol import (
     Welcome,
     client_codec,
 )
+from warmline.realtime.session import Session
+from warmline.realtime.sockets import connection
+from warmline.realtime.sockets.connection import Connection
 
 URI = "file:///a"
 TEXT = "x = 1\n"
@@ -158,6 +163,39 @@ async def test_a_close_frame_ends_the_session(begin, dial, engine, until) -> Non
     assert len(server._parking) == 0
     back = await greet(await dial(server, hello=False), again(welcome))
     assert back.resumed is None
+
+
+async def test_a_fault_of_ours_ends_the_session(begin, dial, engine, monkeypatch, until) -> None:
+    """It closes with 1011, but nobody knows what state the session is in."""
+    wire, welcome, server = await begin()
+
+    def fails(*args: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(Session, "handle", fails)
+    await wire.send(Change(URI, 1, 2, [TextEdit(0, 0, "# ")]))
+    assert (await wire.closed())[0] == 1011
+    await until(lambda: not engine.running)
+    back = await greet(await dial(server, hello=False), again(welcome))
+    assert back.resumed is None
+
+
+@pytest.mark.parametrize("who", ["close_sent", "close_rcvd"])
+async def test_a_ping_without_an_answer_ends_no_session(make_network, engine, who: str) -> None:
+    """Libraries close with 1011 then, the server's or the client's."""
+    network = make_network(engine)
+    session = await network.dial(reconnect=QUICK)
+    await session.ping()
+    network.flows = False
+    setattr(network.pipes[-1].server.protocol, who, SimpleNamespace(code=1011))
+    network.pipes[-1].cut()
+    await asyncio.sleep(0)
+    assert network.parking.waiting == 1
+    network.flow()
+    await session.ping()
+    assert len(network.parking) == 1 and network.parking.waiting == 0
+    await session.close()
+    await network.close()
 
 
 async def test_a_session_that_is_not_resumable_ends_with_its_socket(serve, dial, engine, until) -> None:
@@ -311,6 +349,79 @@ async def test_frames_wait_for_the_welcome(make_network, engine) -> None:
     assert isinstance(told[0], Welcome)
     assert isinstance(told[1], Accepted)
     await network.close()
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Until this is set, a resume compares documents."""
+    done = asyncio.Event()
+    held = Connection._held
+
+    async def waits(*args: Any) -> HeldVersion | None:
+        await done.wait()
+        return await held(*args)
+
+    monkeypatch.setattr(Connection, "_held", waits)
+    return done
+
+
+async def test_hello_is_in_time_however_long_it_takes_to_answer_it(begin, dial, engine, compared, until) -> None:
+    """The server hashes large documents, maybe; the client is not closed with 4408 for it, nor its session lost."""
+    wire, welcome, server = await begin(limits=Limits(hello_timeout=0.5))
+    wire.connection.transport.abort()
+    await parked(server, until)
+    wire = await dial(server, hello=False)
+    named = (HeldDocument(URI, 1, content_hash(TEXT)),)
+    await wire.send(Hello(None, "tests", True, again(welcome, HeldRequest(1, 4), documents=named)))
+    await until(lambda: server._parking.waiting == 0)
+    await asyncio.sleep(0.6)
+    compared.set()
+    back = await wire.receive()
+    assert isinstance(back, Welcome) and back.resumed is not None
+    assert (back.resumed.documents, back.resumed.requests) == ([HeldVersion(URI, 1)], [1])
+    assert len(engine.cancelled) == 0
+
+
+async def test_a_connection_without_hello_ends_no_session(begin, dial, until) -> None:
+    """The one that it would have asked for still waits."""
+    wire, welcome, server = await begin(limits=Limits(hello_timeout=0.5))
+    wire.connection.transport.abort()
+    await parked(server, until)
+    late = await dial(server, hello=False)
+    assert (await late.closed())[0] == 4408
+    back = await greet(await dial(server, hello=False), again(welcome, HeldRequest(1, 4)))
+    assert back.resumed is not None and back.resumed.requests == [1]
+
+
+async def test_welcome_comes_before_the_notice_that_the_server_goes_away(
+    begin, dial, compared, engine, until
+) -> None:
+    """Which may be due while documents are compared; then new requests are refused all the same."""
+    _, welcome, server = await begin()
+    wire = await dial(server, hello=False)
+    named = (HeldDocument(URI, 1, content_hash(TEXT)),)
+    await wire.send(Hello(None, "tests", True, again(welcome, HeldRequest(1, 4), documents=named)))
+    await until(lambda: len([c for c in server._connections if c._session is not None and not c._greeted]) == 1)
+    draining = asyncio.create_task(server.drain(5))
+    await asyncio.sleep(0)
+    compared.set()
+    assert [type(await wire.receive()) for _ in range(3)] == [Welcome, Accepted, Notice]
+    await wire.send(Complete(2, URI, 1, 0))
+    refused = await wire.receive()
+    assert isinstance(refused, Error) and (refused.request, refused.code) == (2, "engine_unavailable")
+    engine.paused = False
+    await draining
+
+
+async def test_a_document_that_is_named_many_times_is_compared_once(begin, dial, monkeypatch) -> None:
+    """By the last that is said of it."""
+    _, welcome, server = await begin()
+    hashed: list[str] = []
+    monkeypatch.setattr(connection, "content_hash", lambda text: hashed.append(text) or content_hash(text))
+    named = (*[HeldDocument(URI, 1, 5)] * 4_000, HeldDocument(URI, 1, content_hash(TEXT)))
+    back = await greet(await dial(server, hello=False), again(welcome, documents=named))
+    assert back.resumed.documents == [HeldVersion(URI, 1)]
+    assert hashed == [TEXT]
 
 
 async def test_taking_over_its_own_session_is_no_further_connection(make_network, engine) -> None:
