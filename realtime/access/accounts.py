@@ -94,6 +94,8 @@ class Usage:
     def __init__(self, key: ApiKey, accounts: Iterable[Account], metrics: Metrics) -> None:
         self.key = key
         self._accounts = tuple(accounts)
+        self._documents = 0
+        self._requests = 0
         self._metrics = metrics
         self._tokens = (metrics.key_tokens.of(key.name, "computed"), metrics.key_tokens.of(key.name, "output"))
 
@@ -129,6 +131,25 @@ class Usage:
                 account.connections += change
         self._metrics.key_sessions.of(self.key.name).inc(change)
 
+    def has_too_many_sessions(self, waiting: int) -> bool:
+        """Whether the key's connections are more than it may have, with so many sessions that wait for one."""
+        return any(
+            account.scope == "key"
+            and account.quota.connections is not None
+            and account.connections + waiting > account.quota.connections
+            for account in self._accounts
+        )
+
+    def move_to(self, other: Usage) -> None:
+        """What is open and running comes from another's address from now on, and counts there."""
+        gone = [account for account in self._accounts if account.scope == "address"]
+        come = [account for account in other._accounts if account.scope == "address"]
+        for accounts, sign in ((gone, -1), (come, 1)):
+            for account in accounts:
+                account.documents += sign * self._documents
+                account.requests += sign * self._requests
+        self._accounts = (*(account for account in self._accounts if account.scope != "address"), *come)
+
     def check_document(self) -> None:
         """Find out whether one more may be open.
 
@@ -149,6 +170,7 @@ class Usage:
 
     def documents_opened(self, change: int) -> None:
         """So many more are open; below 0, fewer."""
+        self._documents += change
         for account in self._accounts:
             account.documents += change
 
@@ -181,6 +203,7 @@ class Usage:
 
     def requests_started(self, change: int) -> None:
         """So many more run; below 0, fewer."""
+        self._requests += change
         for account in self._accounts:
             account.requests += change
 

@@ -71,6 +71,11 @@ class ResumableSession(Session):
 
     # Clients come and go ---------------------------------------------------------------------------------------
 
+    def moved(self, usage: Usage) -> None:
+        """Count what it has and what it asks for where its client is now."""
+        assert self._usage is not None
+        self._usage.move_to(usage)
+
     def attach(self, client: Client) -> None:
         """Belong to a client, whoever had it before. Nothing is sent to it until `restore`: welcome comes first."""
         before, self.client = self.client, client

@@ -302,6 +302,7 @@ class Connection:
         if self._parking is None or (session := self._parking.find(resume, usage.key.salt)) is None:
             return None
         self._parking.claim(session, self)
+        session.moved(usage)
         self._session = session
         self._names = dict(session.names)
         # Each that is open is hashed once, however often it is named: no more than a session may have.

@@ -61,6 +61,31 @@ def test_requests_of_a_key_count_together(accounts, metrics):
     assert b'warmline_limited_total{limit="requests",scope="key"} 1.0' in metrics.render()
 
 
+def test_what_moves_to_another_address_counts_there(accounts):
+    """What is open and runs already, and what comes. For its key nothing changes, and its tokens stay spent."""
+    book = accounts(
+        key=Quota(requests=3),
+        address=Quota(requests=1, documents=1),
+        connection=Quota(tokens_per_minute=60),
+    )
+    here, there = book.usage(ALICE, "1.1.1.1"), book.usage(ALICE, "2.2.2.2")
+    here.documents_opened(1)
+    here.requests_started(1)
+    here.spend(120, 0)
+    here.move_to(there)
+    neighbour = book.usage(BOB, "1.1.1.1")
+    neighbour.check_document()
+    neighbour.check_request()
+    assert "an address may have 1 documents" in refusal(here.check_document).message
+    assert "an address may have 1 requests" in refusal(there.check_request).message
+    here.move_to(book.usage(ALICE, "2.2.2.2"))
+    here.requests_started(-1)
+    there.check_request()
+    assert "a connection may use 60 tokens" in refusal(here.check_request).message
+    here.documents_opened(-1)
+    there.check_document()
+
+
 def test_an_address_is_one_whatever_key_it_shows(accounts):
     """And its limit is named where it is the one that is reached."""
     book = accounts(key=Quota(documents=5), address=Quota(documents=1))

@@ -467,6 +467,38 @@ async def test_a_client_that_was_gone_for_longer_than_the_server_keeps_sessions_
     await network.close()
 
 
+async def test_a_session_counts_for_the_address_that_it_is_resumed_from(make_network, engine) -> None:
+    """Whoever is at the one before has that for themselves."""
+    network = make_network(engine, quotas=Quotas(address=Quota(requests=1)))
+    engine.paused = True
+    session = await network.dial(reconnect=QUICK)
+    running = session.complete(await session.open(URI, TEXT), 0)
+    await session.ping()
+    make_pipe = network.pipe
+
+    def elsewhere() -> Any:
+        pipe = make_pipe()
+        pipe.server.address = "10.0.0.2"
+        return pipe
+
+    network.pipe = elsewhere
+    network.pipes[-1].cut()
+    await session.ping()
+    other = await network.dial(reconnect=False)
+    refused = other.complete(await other.open(URI, TEXT), 0)
+    with pytest.raises(WarmlineError, match="an address may have 1 requests"):
+        await refused.result()
+    network.pipe = make_pipe
+    neighbour = await network.dial(reconnect=False)
+    stream = neighbour.complete(await neighbour.open(URI, TEXT), 0)
+    engine.paused = False
+    for asked in (running, stream):
+        assert (await asked.result()).text == "hello world"
+    for one in (session, other, neighbour):
+        await one.close()
+    await network.close()
+
+
 @pytest.mark.parametrize("end", ["the key is revoked", "the server drains"])
 async def test_a_session_that_waits_ends_with_what_it_waits_for(make_network, engine, end: str) -> None:
     """Its requests, too: nobody can come for them any more. One of another key waits on."""
