@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import structlog
 
+from ..access.accounts import Usage
 from ..access.keys import ApiKey
 from ..protocol import Resume
 from ..telemetry.metrics import Metrics
 from .session import Client, ResumableSession
+
+MAX_PARKED_BYTES: Final = 256 << 20
+"""What the documents of all sessions that wait may take."""
 
 logger = structlog.get_logger("warmline.parking")
 
@@ -20,16 +25,21 @@ logger = structlog.get_logger("warmline.parking")
 class Parking:
     """Keeps sessions by their names.
 
-    One that lost its socket is closed after so many ``seconds``. If more than ``most`` of them wait, the one that has
-    waited longest is closed before: of the API key that has most of them, so that nobody crowds out others.
+    One that lost its socket is closed after so many ``seconds``. If more than ``most`` of them wait, or their
+    documents take more than ``most_bytes``, the one that has waited longest is closed before: of the API key that has
+    most of them, or most bytes, so that nobody crowds out others. Where a key's connections are limited, its sessions
+    that wait count with them, so nobody has more sessions by losing sockets.
     """
 
-    def __init__(self, seconds: float, most: int, metrics: Metrics) -> None:
+    def __init__(self, seconds: float, most: int, metrics: Metrics, most_bytes: int = MAX_PARKED_BYTES) -> None:
         self.seconds = seconds
         self._most = most
+        self._most_bytes = most_bytes
         self._metrics = metrics
         self._sessions: dict[str, ResumableSession] = {}
         self._waiting: dict[str, asyncio.TimerHandle] = {}  # the one that has waited longest first
+        self._sizes: dict[str, int] = {}  # of those, what their documents take
+        self._bytes = 0
         self._loop = asyncio.get_running_loop()
 
     def __len__(self) -> int:
@@ -71,9 +81,26 @@ class Parking:
         if not session.detach(client) or self._sessions.get(session.name) is not session:
             return
         self._waiting[session.name] = self._loop.call_later(self.seconds, self._give_up, session.name)
+        self._sizes[session.name] = session.document_bytes  # which doesn't change without a client
+        self._bytes += session.document_bytes
         self._metrics.parked.inc()
+        self.make_room(session.usage)
         while len(self._waiting) > self._most:
-            self._give_up(self._longest())
+            self._give_up(self._longest(dict.fromkeys(self._waiting, 1)))
+        if session.name in self._waiting and session.document_bytes > self._most_bytes:
+            self._give_up(session.name)  # and none of the others
+        while self._bytes > self._most_bytes:
+            self._give_up(self._longest(self._sizes))
+
+    def make_room(self, usage: Usage) -> None:
+        """Hold the sessions of a key that wait against its limit, if it has one: one more waits, or is connected.
+
+        Those that have waited longest go first.
+        """
+        if usage.has_too_many_sessions(len(self._waiting)):  # it may, all of them being its
+            own = [name for name in self._waiting if self._sessions[name].key.salt == usage.key.salt]
+            while own and usage.has_too_many_sessions(len(own)):
+                self._give_up(own.pop(0))
 
     def end(self, session: ResumableSession, client: Client) -> None:
         """A client ends its session. Nothing happens if another one has it."""
@@ -92,10 +119,13 @@ class Parking:
         for name in list(self._waiting):
             self._give_up(name)
 
-    def _longest(self) -> str:
-        owners = Counter(self._sessions[name].key.salt for name in self._waiting)
+    def _longest(self, sizes: Mapping[str, int]) -> str:
+        """What has waited longest of whoever has most by these sizes, and has any."""
+        owners: Counter[str] = Counter()
+        for name, size in sizes.items():
+            owners[self._sessions[name].key.salt] += size
         ((owner, _),) = owners.most_common(1)
-        return next(name for name in self._waiting if self._sessions[name].key.salt == owner)
+        return next(name for name in self._waiting if sizes[name] and self._sessions[name].key.salt == owner)
 
     def _give_up(self, name: str) -> None:
         session = self._sessions.pop(name)
@@ -108,4 +138,5 @@ class Parking:
         timer = self._waiting.pop(session.name, None)
         if timer is not None:
             timer.cancel()
+            self._bytes -= self._sizes.pop(session.name)
             self._metrics.parked.dec()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
@@ -49,6 +50,7 @@ class ResumableSession(Session):
     Attributes:
         name: what the client names to resume it, with ``secret``.
         key: the API key it belongs to.
+        usage: what it uses, counted for that.
         names: what log lines say of it.
         messages: how many messages of its client were handled, but for hello, ping and ack.
         client: the socket it is attached to, if any.
@@ -57,6 +59,7 @@ class ResumableSession(Session):
     def __init__(self, service: Service, usage: Usage, name: str, names: Mapping[str, object]) -> None:
         self.name = name
         self.key = usage.key
+        self.usage = usage
         self.names = names
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.messages = 0
@@ -73,8 +76,7 @@ class ResumableSession(Session):
 
     def moved(self, usage: Usage) -> None:
         """Count what it has and what it asks for where its client is now."""
-        assert self._usage is not None
-        self._usage.move_to(usage)
+        self.usage.move_to(usage)
 
     def attach(self, client: Client) -> None:
         """Belong to a client, whoever had it before. Nothing is sent to it until `restore`: welcome comes first."""
@@ -98,6 +100,11 @@ class ResumableSession(Session):
         """A document's version, and its text; None if it is not open."""
         held = self._documents.get(document)
         return None if held is None else (HeldVersion(document, held.version), held.text)
+
+    @property
+    def document_bytes(self) -> int:
+        """What the texts of its documents take in memory."""
+        return sum(sys.getsizeof(document.text) for document in self._documents.values())
 
     def known(self, requests: Iterable[HeldRequest]) -> list[HeldRequest]:
         """Those requests of which something can be said, in the order in which `restore` takes them."""

@@ -280,6 +280,8 @@ class Connection:
 
     def _begin(self, hello: Hello, usage: Usage) -> Session:
         """A new session."""
+        if self._parking is not None:
+            self._parking.make_room(usage)
         if self._parking is None or not (hello.resumable or hello.resume):
             session = Session(self._service, usage.key.salt, self.send, self._names, usage)
             self.send(self._welcome(usage, self._name))
@@ -516,14 +518,14 @@ class Connection:
         self._relax()
         self._write_kept()
         self._outbox.take()
+        if self._usage is not None:
+            self._usage.sessions_opened(-1)
+            self._usage = None
         if isinstance(self._session, ResumableSession) and self._parking is not None:
             leave = self._parking.left if self._lost else self._parking.end
             leave(self._session, self)
         elif self._session is not None:
             self._session.close()
-        if self._usage is not None:
-            self._usage.sessions_opened(-1)
-            self._usage = None
 
     @property
     def _lost(self) -> bool:

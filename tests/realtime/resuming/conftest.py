@@ -20,7 +20,7 @@ from warmline.realtime.limits import Limits
 from warmline.realtime.prompting.chat_prompts import ChatPrompts
 from warmline.realtime.prompting.prompts import PromptBuilder
 from warmline.realtime.protocol import MSGPACK
-from warmline.realtime.resuming.parking import Parking
+from warmline.realtime.resuming.parking import MAX_PARKED_BYTES, Parking
 from warmline.realtime.service import Service
 from warmline.realtime.sockets.connection import Connection
 from warmline.realtime.sockets.framing import read_unmasked
@@ -167,7 +167,13 @@ class Network:
     """
 
     def __init__(
-        self, engine: Any, tokenizer: Any, limits: Limits, most: int = 10, quotas: Quotas | None = None
+        self,
+        engine: Any,
+        tokenizer: Any,
+        limits: Limits,
+        most: int = 10,
+        quotas: Quotas | None = None,
+        most_bytes: int = MAX_PARKED_BYTES,
     ) -> None:
         self.engine = engine
         self.quotas = quotas or Quotas()
@@ -178,7 +184,7 @@ class Network:
         self.service = Service(engine, prompts, chat, self.metrics, limits)
         accounts = Accounts(self.quotas, self.metrics)
         self.gate = Gate(Authenticator(()), accounts, Refusals(self.metrics))
-        self.parking = Parking(limits.resume_seconds, most, self.metrics)
+        self.parking = Parking(limits.resume_seconds, most, self.metrics, most_bytes)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._awake = False

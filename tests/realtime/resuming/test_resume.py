@@ -499,6 +499,47 @@ async def test_a_session_counts_for_the_address_that_it_is_resumed_from(make_net
     await network.close()
 
 
+async def leave_behind(network: Any, text: str) -> None:
+    """A session with a document, whose socket is lost."""
+    encode = client_codec(MSGPACK).encode
+    before, pipe = network.metrics.documents.value, network.pipe()
+    for message in (Hello(None, "", True), Open(URI, 1, "", text)):
+        pipe.send(encode(message))
+    async with asyncio.timeout(5):
+        while network.metrics.documents.value == before:
+            await asyncio.sleep(0)
+    pipe.cut()
+
+
+async def test_sessions_that_wait_count_with_the_connections_of_their_key(make_network, engine) -> None:
+    """Where those are limited: neither by losing sockets nor by opening more has a key more than that."""
+    network = make_network(engine, quotas=Quotas(key=Quota(connections=2)))
+    for _ in range(5):
+        await leave_behind(network, TEXT)
+    assert network.parking.waiting == len(network.parking) == 2
+    one = await network.dial(reconnect=False)
+    assert network.parking.waiting == 1
+    two = await network.dial(reconnect=False)
+    assert network.parking.waiting == network.metrics.documents.value == 0
+    for session in (one, two):
+        await session.close()
+    await network.close()
+
+
+async def test_the_documents_of_sessions_that_wait_are_bounded(make_network, engine) -> None:
+    """The oldest goes, and one that is too large for all never waits."""
+    network = make_network(engine, most_bytes=250_000)
+    for _ in range(4):
+        await leave_behind(network, "x" * 100_000)
+    assert network.parking.waiting == network.metrics.documents.value == 2
+    kept = list(network.parking._sessions)
+    await leave_behind(network, "")
+    assert list(network.parking._sessions)[:2] == kept
+    await leave_behind(network, "x" * 300_000)
+    assert list(network.parking._sessions)[:2] == kept and network.parking.waiting == 3
+    await network.close()
+
+
 @pytest.mark.parametrize("end", ["the key is revoked", "the server drains"])
 async def test_a_session_that_waits_ends_with_what_it_waits_for(make_network, engine, end: str) -> None:
     """Its requests, too: nobody can come for them any more. One of another key waits on."""
