@@ -31,6 +31,11 @@ from .state import SessionState
 
 _LOST = "the session was lost while the connection was broken, and this request with it; ask again"
 
+_LOST_TURN = (
+    "the session was lost while the connection was broken, and with it this message and what was said before in its "
+    "conversation; what is said now begins it anew"
+)
+
 
 def resume_of(name: str, secret: str, state: SessionState) -> Resume:
     """What is held of a session, for ``hello``."""
@@ -76,9 +81,11 @@ def go_on(state: SessionState, outgoing: Outgoing, resumed: Resumed) -> list[Cli
 def begin_anew(state: SessionState, outgoing: Outgoing) -> list[ClientMessage]:
     """What to send to a server that doesn't know the session, in order: the documents, and what it can still do.
 
-    That are requests which have not been sent yet, if their document has not been changed since. All others end.
+    That are requests which have not been sent yet, if their document has not been changed since, or if nothing was
+    sent of their conversation. All others end.
     """
     state.forget_server()
+    state.forget_conversations(_requests_of(entry.message for entry in outgoing.entries if not entry.sent))
     possible = [entry.message for entry in outgoing.entries if _can_still_be(state, entry)]
     going = _requests_of(possible)
     kept = [
@@ -86,9 +93,7 @@ def begin_anew(state: SessionState, outgoing: Outgoing) -> list[ClientMessage]:
         for message in possible
         if not isinstance(message, Cancel | Interrupt | Steer) or message.request in going
     ]
-    for request in state.requests:
-        if request.request not in going:
-            state.fail_request(request, SessionLost(_LOST))
+    _lose_others(state, going)
     for probe in state.probes:
         if probe.steered is not None and probe.steered not in going:
             probe.error = SessionLost(_LOST)
@@ -98,10 +103,21 @@ def begin_anew(state: SessionState, outgoing: Outgoing) -> list[ClientMessage]:
 
 def give_up_sent(state: SessionState, outgoing: Outgoing) -> None:
     """The connection broke to a server that keeps no sessions: end all requests that were sent to it."""
-    waiting = _requests_of(entry.message for entry in outgoing.entries if not entry.sent)
+    waiting = [entry.message for entry in outgoing.entries if not entry.sent]
+    state.forget_conversations(_requests_of(waiting))
+    going = _requests_of(
+        message for message in waiting if not isinstance(message, Chat) or message.conversation not in state.forgotten
+    )
+    _lose_others(state, going)
+
+
+def _lose_others(state: SessionState, going: set[int]) -> None:
+    """End the requests that don't go on."""
     for request in state.requests:
-        if request.request not in waiting:
-            state.fail_request(request, SessionLost(_LOST))
+        if request.request not in going:
+            in_chat = request.conversation is not None
+            state.told(request)
+            state.fail_request(request, SessionLost(_LOST_TURN if in_chat else _LOST))
 
 
 def _about(mirror: DocumentMirror, pending: list[Entry]) -> Iterator[Open | Change | Close]:
@@ -120,7 +136,10 @@ def _requests_of(messages: Iterable[ClientMessage]) -> set[int]:
 
 def _can_still_be(state: SessionState, entry: Entry) -> bool:
     """Whether a server that knows nothing but the documents as they are now can do what a message says."""
-    match entry.message:
+    message = entry.message
+    if isinstance(message, Complete | Edit | Chat) and message.request not in state:
+        return False  # it has ended here
+    match message:
         case Ping():
             return True
         case Chat() as chat:

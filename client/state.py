@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from warmline.realtime import (
@@ -107,6 +107,7 @@ class RequestState:
         ready: wakes when there may be something to take.
         ended: set with ``done`` and ``timing``, or with ``error``.
         abandoned: nobody can ever take anything, so nothing is kept.
+        conversation: of which it is a turn, if it is one.
     """
 
     def __init__(self, request: int, called: int) -> None:
@@ -127,6 +128,7 @@ class RequestState:
         self.came = 0  # operations, void ones included
         self.steered_count = 0
         self.scored = 0  # tokens with log probabilities
+        self.conversation: str | None = None
 
     def held(self) -> HeldRequest:
         """How much of it has come."""
@@ -259,13 +261,16 @@ class SessionState:
         self._ids = itertools.count(1)
         self.probes: deque[Probe] = deque()
         self.forgotten: set[str] = set()
-        self._conversations: set[str] = set()
+        self._conversations: dict[str, int] = {}  # the first request of each
         self._last_ping = 0
 
     @property
     def requests(self) -> list[RequestState]:
         """Those that have not ended."""
         return list(self._requests.values())
+
+    def __contains__(self, request: int) -> bool:
+        return request in self._requests
 
     @property
     def running(self) -> int:
@@ -311,12 +316,13 @@ class SessionState:
         request.sent = self._send(message)
         self._requests[request.request] = request
         if isinstance(message, Chat):
-            self._conversations.add(message.conversation)
+            request.conversation = message.conversation
+            self._conversations.setdefault(message.conversation, message.request)
 
     def end_chat(self, conversation: str) -> None:
         """Let the server forget a conversation."""
         self._send(EndChat(conversation))
-        self._conversations.discard(conversation)
+        self._conversations.pop(conversation, None)
         self.forgotten.discard(conversation)
 
     def cancel(self, request: RequestState) -> None:
@@ -349,12 +355,22 @@ class SessionState:
         request.error = error
         request.end()
 
+    def forget_conversations(self, unsent: Container[int]) -> None:
+        """What was said is lost, but where nothing of it was sent yet: the first request is among these."""
+        lost = [name for name, first in self._conversations.items() if first not in unsent]
+        for conversation in lost:
+            del self._conversations[conversation]
+        self.forgotten.update(lost)
+
+    def told(self, request: RequestState) -> None:
+        """A request ended with the loss of what it belongs to, so the program knows of its conversation."""
+        if request.conversation is not None:
+            self.forgotten.discard(request.conversation)
+
     def forget_server(self) -> None:
         """Another server, or another session, is what answers from now on."""
         self.streams.clear()
         self.clock = ClockFilter()
-        self.forgotten |= self._conversations
-        self._conversations.clear()
 
     def fail(self, error: WarmlineError) -> None:
         """End everything that waits, with an error: the connection is gone."""

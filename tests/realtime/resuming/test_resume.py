@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from warmline.client import Reconnect, WarmlineError
+from warmline.client import Reconnect, SessionLost, WarmlineError
 from warmline.realtime.access.quotas import Quota, Quotas
 from warmline.realtime.documents.text import content_hash
 from warmline.realtime.limits import Limits
@@ -537,6 +537,26 @@ async def test_the_documents_of_sessions_that_wait_are_bounded(make_network, eng
     assert list(network.parking._sessions)[:2] == kept
     await leave_behind(network, "x" * 300_000)
     assert list(network.parking._sessions)[:2] == kept and network.parking.waiting == 3
+    await network.close()
+
+
+async def test_a_conversation_that_was_never_begun_is_not_lost(make_network, engine) -> None:
+    """Its first message is sent to whoever is there. Of one that was begun it is told once that it is lost."""
+    network = make_network(engine)
+    session = await network.dial(reconnect=QUICK)
+    assert (await session.chat("old", "hello").result()).text == "hello world"
+    network.flows = False
+    network.pipes[-1].cut()
+    first, next_turn = session.chat("new", "hello"), session.chat("old", "and?")
+    network.parking.close()
+    network.flow()
+    async with asyncio.timeout(5):
+        assert (await first.result()).text == "hello world"
+        with pytest.raises(SessionLost, match="said before in its conversation"):
+            await next_turn.result()
+        for name in ("new", "old"):
+            assert (await session.chat(name, "again").result()).text == "hello world"
+    await session.close()
     await network.close()
 
 
