@@ -16,11 +16,13 @@ class ConnectionFailed(WarmlineError):
 
     Attributes:
         retryable: whether connecting again may help.
+        retry_after: seconds to wait before that, if the server said so.
     """
 
-    def __init__(self, message: str, *, retryable: bool = True) -> None:
+    def __init__(self, message: str, *, retryable: bool = True, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.retry_after = retry_after
 
 
 class Unauthorized(WarmlineError):

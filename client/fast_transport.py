@@ -77,7 +77,8 @@ class PicowsTransport(Transport):
         except WSHandshakeError as error:
             if error.response is None:
                 raise NoWebSocket(str(error)) from None
-            raise Refused(int(error.response.status), bytes(error.raw_body or b"")) from None
+            after = error.response.headers.get("Retry-After")
+            raise Refused(int(error.response.status), bytes(error.raw_body or b""), after) from None
         except WSError as error:
             raise NoWebSocket(str(error)) from None
         if not isinstance(listener, _Listener):

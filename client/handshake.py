@@ -195,7 +195,7 @@ class connect:
                 ssl=self._ssl,
             )
         except Refused as refused:
-            raise self._refused(refused.status, refused.body) from None
+            raise self._refused(refused.status, refused.body, _seconds(refused.retry_after)) from None
         except NoWebSocket as error:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         except TimeoutError:
@@ -238,11 +238,14 @@ class connect:
                 return message
             case Error():
                 refused = request_error(message)
-                raise refused if isinstance(refused, Unauthorized) else ConnectionFailed(f"{self._url}: {refused}")
+                if isinstance(refused, Unauthorized):
+                    raise refused
+                after = None if message.retry_after_ms is None else message.retry_after_ms / 1000
+                raise ConnectionFailed(f"{self._url}: {refused}", retry_after=after)
             case _:
                 raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: it said no welcome")
 
-    def _refused(self, status: int, body: bytes) -> WarmlineError:
+    def _refused(self, status: int, body: bytes, after: float | None) -> WarmlineError:
         said = body.decode(errors="replace").strip()
         reason = f": {said[:200]}" if said else ""
         if status == 401:
@@ -251,9 +254,16 @@ class connect:
         if status == 404 and not said:  # picows has of a body only what came with the head
             reason = ": if it is the HTTP API's port (serve --http-port), name the WebSocket's (serve --port)"
         if status in (429, 503):
-            return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}")
+            return ConnectionFailed(f"{self._url} takes no new sessions at the moment{reason}", retry_after=after)
         retryable = status in (408, 429) or status >= 500
-        return ConnectionFailed(f"{self._url} refused the connection with HTTP {status}{reason}", retryable=retryable)
+        why = f"{self._url} refused the connection with HTTP {status}{reason}"
+        return ConnectionFailed(why, retryable=retryable, retry_after=after)
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """What ``Retry-After`` says; None where it names a date, or nothing that is known (RFC 9110, 10.2.3)."""
+    said = "" if retry_after is None else retry_after.strip()
+    return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
 def _plan_of(reconnect: Reconnect | bool) -> Reconnect | None:

@@ -235,7 +235,13 @@ class Link:
     async def _redial(self, error: WarmlineError, dial: Dial, plan: Reconnect) -> None:
         began = self._loop.time()
         attempt = 0
-        for wait in self._waits:
+        least = 0.0
+        for jitter in self._waits:
+            wait = least + jitter  # those who were told the same come apart again
+            if plan.give_up_after is not None and least > plan.give_up_after:
+                why = f"the server takes no connection for {least:g} seconds, and give_up_after is less: {error}"
+                self._end(ConnectionLost(why))
+                return
             if plan.give_up_after is not None and self._loop.time() - began + wait > plan.give_up_after:
                 why = f"there was no connection for {plan.give_up_after:g} seconds: {error}"
                 self._end(ConnectionLost(why))
@@ -250,6 +256,7 @@ class Link:
                     self._end(failed)
                     return
                 error = failed
+                least = getattr(failed, "retry_after", None) or 0.0
                 self._tell("retrying", failed, attempt)
                 continue
             except Exception as failed:

@@ -33,12 +33,13 @@ OnEnd = Callable[[int, str], None]
 
 
 class Refused(Exception):
-    """The server answered the upgrade with another HTTP status."""
+    """The server answered the upgrade with another HTTP status, and maybe with ``Retry-After``."""
 
-    def __init__(self, status: int, body: bytes) -> None:
+    def __init__(self, status: int, body: bytes, retry_after: str | None = None) -> None:
         super().__init__(status)
         self.status = status
         self.body = body
+        self.retry_after = retry_after
 
 
 class NoWebSocket(Exception):
@@ -208,7 +209,9 @@ class WebsocketsTransport(Transport):
                 **trust,
             )
         except InvalidStatus as error:
-            raise Refused(error.response.status_code, bytes(error.response.body or b"")) from None
+            response = error.response
+            after = response.headers.get("Retry-After")
+            raise Refused(response.status_code, bytes(response.body or b""), after) from None
         except (InvalidHandshake, EOFError) as error:
             raise NoWebSocket(str(error)) from None
         assert isinstance(connection, _Connection)

@@ -9,6 +9,7 @@ import logging
 import pytest
 from warmline.client import (
     ConnectionEvent,
+    ConnectionFailed,
     ConnectionLost,
     InvalidArgument,
     Reconnect,
@@ -25,11 +26,13 @@ from warmline.realtime.protocol import (
     Complete,
     Delta,
     Done,
+    Error,
     Hello,
     Open,
     Resumed,
     Welcome,
 )
+from websockets.asyncio.server import serve
 
 SOON = Reconnect(first=0.001, longest=0.01)
 
@@ -222,6 +225,44 @@ async def test_a_server_that_keeps_no_sessions_has_lost_what_ran(scripted) -> No
         with pytest.raises(SessionLost):
             await stream.result()
         assert not session.connected and not session.closed
+
+
+async def test_a_server_that_says_when_to_come_again_is_not_asked_before(scripted) -> None:
+    """However short the plan's own waits are."""
+    dialled: list[float] = []
+
+    async def script(peer) -> None:
+        dialled.append(asyncio.get_running_loop().time())
+        if len(dialled) == 2:
+            await peer.next(Hello)
+            await peer.send(Error(None, "too_many_connections", "all are taken", True, 300))
+            return
+        await greet(peer)
+        if len(dialled) == 1:
+            peer.connection.transport.abort()
+        await peer.idle()
+
+    heard: list[ConnectionEvent] = []
+    async with scripted(script) as url, connect(url, reconnect=SOON, on_connection=heard.append) as session:
+        await session.ping()
+    assert len(dialled) == 3 and dialled[2] - dialled[1] >= 0.29
+    (retried,) = [event.error for event in heard if event.state == "retrying"]
+    assert isinstance(retried, ConnectionFailed) and retried.retry_after == 0.3
+
+
+@pytest.mark.parametrize(("said", "understood"), [("7", 7.0), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("-1", None)])
+async def test_retry_after_of_a_refused_upgrade_is_told(transport, said: str, understood: float | None) -> None:
+    """Where it is a number of seconds."""
+
+    def full(connection, request):
+        response = connection.respond(503, "full\n")
+        response.headers["Retry-After"] = said
+        return response
+
+    async with serve(lambda connection: connection.wait_closed(), "127.0.0.1", 0, process_request=full) as server:
+        with pytest.raises(ConnectionFailed) as failed:
+            await connect(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    assert failed.value.retry_after == understood
 
 
 async def test_a_session_can_be_closed_while_it_dials(scripted) -> None:
