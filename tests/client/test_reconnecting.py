@@ -250,6 +250,29 @@ async def test_a_server_that_says_when_to_come_again_is_not_asked_before(scripte
     assert isinstance(retried, ConnectionFailed) and retried.retry_after == 0.3
 
 
+async def test_a_server_that_wants_to_be_left_alone_for_longer_than_the_plan_says_ends_the_session(scripted) -> None:
+    """At once: there is nothing to wait for."""
+    connections = itertools.count()
+
+    async def script(peer) -> None:
+        if next(connections) == 0:
+            await greet(peer)
+            peer.connection.transport.abort()
+            return
+        await peer.next(Hello)
+        await peer.send(Error(None, "too_many_connections", "all are taken", True, 60_000))
+
+    plan = Reconnect(first=0.001, longest=0.01, give_up_after=30)
+    async with scripted(script) as url, connect(url, reconnect=plan) as session:
+        with pytest.raises(
+            ConnectionLost, match=r"no connection for 60 seconds, and give_up_after is less: .*all are taken"
+        ):
+            await session.ping()
+            await session.wait_closed()
+            await session.ping()
+    assert next(connections) == 2
+
+
 @pytest.mark.parametrize(("said", "understood"), [("7", 7.0), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("-1", None)])
 async def test_retry_after_of_a_refused_upgrade_is_told(transport, said: str, understood: float | None) -> None:
     """Where it is a number of seconds."""
