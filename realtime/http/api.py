@@ -37,7 +37,7 @@ from .bodies import ChatBody, Common, CompletionBody, Message, parse, text_of
 from .guard import USAGE
 from .problems import HttpCode, Problem
 from .reply import Reply
-from .responses import StreamResponse, WholeResponse
+from .responses import DEAD, StreamResponse, WholeResponse
 
 logger = structlog.get_logger("warmline.http")
 
@@ -86,6 +86,7 @@ class Api:
         self._started = int(time.time())
         self._draining_until: float | None = None  # by `time.monotonic`
         self._replies: dict[Reply, ApiKey] = {}
+        self._answering: dict[Reply, Callable[[], bool]] = {}  # and whether nobody takes the answer
         self._running: Counter[str] = Counter()
 
     def application(self) -> Starlette:
@@ -108,9 +109,15 @@ class Api:
         return app
 
     @property
-    def running(self) -> int:
-        """How many requests have not ended."""
-        return len(self._replies)
+    def drained(self) -> bool:
+        """Whether every request has ended and its connection was given the answer."""
+        return not self._replies and not self._answering
+
+    @property
+    def dead(self) -> bool:
+        """Whether nobody takes the answer of any request, for a while in which this was asked."""
+        waited_for = [reply for reply, dead in self._answering.items() if not dead()]  # each is asked
+        return not waited_for
 
     def drain(self, seconds: float) -> None:
         """The server goes away in so many seconds: take no more requests. Those that run go on."""
@@ -252,8 +259,9 @@ class Api:
         service.metrics.running.inc()
         self._replies[reply] = usage.key
         reply.start()
+        self._answering[reply] = request.scope["state"][DEAD]
         response = StreamResponse if body.stream else WholeResponse
-        return response(reply, job.answer, service)
+        return response(reply, job.answer, service, partial(self._answering.pop, reply))
 
     def _leave(self, usage: Usage) -> None:
         salt = usage.key.salt

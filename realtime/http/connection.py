@@ -15,12 +15,14 @@ from ..sockets.kernel_buffers import bound_kernel_buffers
 from ..telemetry.metrics import Metrics
 from .lingering import LINGER_BYTES
 from .problems import HttpCode, Problem
-from .responses import ABORT, TOO_MANY
+from .responses import ABORT, DEAD, TOO_MANY
 
 _MAX_HEAD: Final = 64 << 10
 """Bytes of a request's line and headers."""
 _MAX_PIPELINED: Final = 64
 """Requests of one connection that are answered or wait behind those that are."""
+_DEAD_SECONDS: Final = 5.0
+"""How long a reader may take nothing of what waits for it before a server that goes away waits for it no more."""
 
 
 class DoorConnection(HttpToolsProtocol):
@@ -44,6 +46,19 @@ class DoorConnection(HttpToolsProtocol):
         self._address = ""
         self._account: Account | None = None
         self._too_many = False  # of its address; its request is told so
+        self._unsent_before, self._taken_at = -1, 0.0
+
+    @property
+    def unsent(self) -> int:
+        """Bytes written that the kernel has not taken, as it does when the peer reads."""
+        return self.transport.get_write_buffer_size()
+
+    def is_dead(self) -> bool:
+        """Whether its reader has something to read, and has taken nothing for a while in which this was asked."""
+        now, unsent = self.loop.time(), self.unsent
+        if not unsent or unsent != self._unsent_before:
+            self._unsent_before, self._taken_at = unsent, now
+        return now - self._taken_at > _DEAD_SECONDS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
@@ -90,6 +105,7 @@ class DoorConnection(HttpToolsProtocol):
         if self._head_timer is None:
             self._await_head()
         self.scope["state"][ABORT] = self.transport.abort
+        self.scope["state"][DEAD] = self.is_dead
         self.scope["state"][TOO_MANY] = None
         if self._too_many and self._account is not None:
             self.scope["state"][TOO_MANY] = self._account.quota.connections

@@ -104,13 +104,19 @@ class HttpDoor:
 
     @property
     def drained(self) -> bool:
-        """Whether every request has ended."""
-        return self._api.running == 0
+        """Whether every request has ended and its answer was written, or can't be."""
+        return self._api.drained and not self._unread
 
     @property
     def dead(self) -> bool:
-        """Never: who reads nothing is cut by himself, one of many."""
-        return False
+        """Whether of all who have something to read nobody takes anything, for a while in which this was asked."""
+        return all([self._api.dead, *(connection.is_dead() for connection in self._unread)])
+
+    @property
+    def _unread(self) -> list[DoorConnection]:
+        """Connections of which not all is taken that was written."""
+        connections = self._server.server_state.connections
+        return [found for found in connections if isinstance(found, DoorConnection) and found.unsent]
 
     async def close(self) -> None:
         """Close every connection, those that don't read at once. Idempotent."""

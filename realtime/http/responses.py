@@ -22,6 +22,8 @@ logger = structlog.get_logger("warmline.http")
 
 ABORT: Final = "warmline.abort"
 """Where a request's state has what cuts its connection."""
+DEAD: Final = "warmline.dead"
+"""Where it has what tells whether nobody takes what its connection writes."""
 TOO_MANY: Final = "warmline.too_many"
 """Where it has how many connections its address may have, if it has more; else None."""
 
@@ -31,10 +33,12 @@ class _Response:
 
     content_type: str
 
-    def __init__(self, reply: Reply, answer: Answer, service: Service) -> None:
+    def __init__(self, reply: Reply, answer: Answer, service: Service, on_end: Callable[[], object]) -> None:
+        """``on_end`` is called once all was written, or can't be."""
         self._reply = reply
         self._answer = answer
         self._service = service
+        self._on_end = on_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application.
@@ -53,6 +57,7 @@ class _Response:
             watcher.cancel()
             self._stall.close()
             self._reply.close()
+            self._on_end()
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

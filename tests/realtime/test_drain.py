@@ -16,6 +16,7 @@ import pytest
 from warmline.realtime import drain as drain_module
 from warmline.realtime import server as server_module
 from warmline.realtime.drain import close_in_waves
+from warmline.realtime.http import connection as http_connection_module
 from warmline.realtime.protocol import Accepted, Complete, Delta, Done, Error, ErrorCode, Notice, Ping, Pong
 from warmline.realtime.server import GatewayServer, ServerConfig, serve_until_signal
 from warmline.realtime.sockets import connection as connection_module
@@ -57,6 +58,15 @@ async def starts(wire, request: int = 1) -> None:
     await wire.open("x")
     await wire.send(Complete(request, URI, 1, 0))
     await wire.until(Accepted)
+
+
+def http_port(server: GatewayServer) -> int:
+    assert server.http_url is not None
+    return int(server.http_url.removesuffix("/v1").rpartition(":")[2])
+
+
+def http_request(body: bytes) -> bytes:
+    return b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 async def test_sigterm_lets_running_requests_end(service, dial, engine, until, http):
@@ -161,6 +171,101 @@ async def test_dead_peers_do_not_hold_it(service, dial, engine, until, monkeypat
     wire.connection.transport.abort()
 
 
+class Peer:
+    """A client that runs a request, and is known to be dead when that was asked a few times."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.drained = False
+
+    def drain(self, seconds: float) -> None:
+        pass
+
+    def stop_requests(self) -> None:
+        self.drained = True
+
+    @property
+    def dead(self) -> bool:
+        self.asked += 1
+        return self.asked >= 3
+
+
+async def test_all_dead_peers_are_known_as_soon_as_one_is():
+    """Each is asked whenever any is, or the silence of a hundred would be waited for a hundred times."""
+    peers = [Peer() for _ in range(100)]
+    async with asyncio.timeout(DEADLINE):
+        await drain_module.drain(lambda: peers, 600.0, asyncio.Event())
+    assert {peer.asked for peer in peers} == {3}
+
+
+async def test_several_dead_peers_hold_it_no_longer_than_one(service, dial, engine, until, monkeypatch):
+    """Of either listener: what they are sent is endless, and none of them takes anything of it."""
+    for module in (connection_module, http_connection_module):
+        monkeypatch.setattr(module, "_DEAD_SECONDS", 0.2)
+    engine.default = itertools.repeat("x" * 1000)
+    server, task = await service(drain_seconds=600, http_port=0)
+    wires = [await dial(server) for _ in range(3)]
+    for wire in wires:
+        await starts(wire)
+        wire.connection.transport.pause_reading()
+    streams = [await asyncio.open_connection("127.0.0.1", http_port(server), limit=1) for _ in range(3)]
+    for _, writer in streams:
+        writer.write(http_request(b'{"prompt": "x", "stream": true, "max_tokens": 8000}'))
+    await until(lambda: len(engine.held) == 6)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await over(task)
+    assert len(engine.cancelled) == 6
+    assert b'code="internal_error"' not in server._metrics.render()
+    for transport in (*(wire.connection.transport for wire in wires), *(writer.transport for _, writer in streams)):
+        transport.abort()
+
+
+async def test_a_dead_reader_does_not_end_a_live_one_s_request(service, engine, until, monkeypatch):
+    """Both are HTTP's: the server waits for the one that takes what it is sent."""
+    monkeypatch.setattr(http_connection_module, "_DEAD_SECONDS", 0.05)
+    server, task = await service(drain_seconds=600, http_port=0)
+    engine.scripts.append(itertools.repeat("x" * 1000))
+    _, dead = await asyncio.open_connection("127.0.0.1", http_port(server), limit=1)
+    dead.write(http_request(b'{"prompt": "x", "stream": true, "max_tokens": 8000}'))
+    await until(lambda: len(engine.held) == 1)
+    engine.paused = True
+    reader, live = await asyncio.open_connection("127.0.0.1", http_port(server))
+    live.write(http_request(b'{"prompt": "x", "stream": true}'))
+    await until(lambda: engine.running == 2)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: server._draining_until is not None)
+    await asyncio.sleep(0.3)
+    assert engine.cancelled == []
+    engine.paused = False
+    async with asyncio.timeout(DEADLINE):
+        assert b"[DONE]" in await reader.readuntil(b"0\r\n\r\n")
+    await over(task)
+    assert len(engine.cancelled) == 1
+    dead.transport.abort()
+    live.close()
+
+
+async def test_an_answer_whose_request_has_ended_is_written_to_its_end(service, engine, until):
+    """To a reader of HTTP that is slow, as to one of a WebSocket."""
+    engine.scripts.append(["x" * 10_000] * 300)
+    server, task = await service(drain_seconds=600, http_port=0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", http_port(server), limit=1)
+    writer.write(http_request(b'{"prompt": "x"}'))
+    await until(lambda: bool(engine.requests) and engine.running == 0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: server._draining_until is not None)
+    await asyncio.sleep(2.5)  # longer than the last words of what is cut
+    assert not task.done()
+    size = 0
+    async with asyncio.timeout(DEADLINE):
+        while size < 3_000_000:
+            data = await reader.read(1 << 16)
+            assert data
+            size += data.count(b"x")
+    await over(task)
+    writer.close()
+
+
 async def test_sockets_that_ask_nothing_do_not_hold_it(service, monkeypatch):
     """Not for as long as a handshake may take, and they don't count as slow."""
     monkeypatch.setattr(server_module, "_OPEN_TIMEOUT", 600.0)
@@ -217,17 +322,13 @@ async def test_http_requests_end_too(service, engine, until):
     """A stream goes on to its end; a new request is told when to come again."""
     engine.paused = True
     server, task = await service(http_port=0)
-    assert server.http_url is not None
-    port = int(server.http_url.removesuffix("/v1").rpartition(":")[2])
-    body = b'{"prompt": "x"}'
-    head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(head + body)
+    reader, writer = await asyncio.open_connection("127.0.0.1", http_port(server))
+    writer.write(http_request(b'{"prompt": "x"}'))
     await until(lambda: engine.running == 1)
     os.kill(os.getpid(), signal.SIGTERM)
     await until(lambda: server._draining_until is not None)
-    late_reader, late_writer = await asyncio.open_connection("127.0.0.1", port)
-    late_writer.write(head + body)
+    late_reader, late_writer = await asyncio.open_connection("127.0.0.1", http_port(server))
+    late_writer.write(http_request(b'{"prompt": "x"}'))
     async with asyncio.timeout(DEADLINE):
         refused = (await late_reader.readuntil(b"\r\n\r\n")).decode().lower()
     assert " 503 " in refused
