@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from .access.quotas import Quota
+from .access.quotas import Quota, Scope
 from .protocol import MAX_STREAMS
 
 
@@ -14,6 +15,8 @@ class Limits:
 
     max_document_bytes: int = 4 << 20
     """The UTF-8 size of a document."""
+    document_bytes_scope: Scope = "connection"
+    """Whose limit that is."""
     max_documents: int = 256
     max_conversations: int = 32
     max_requests: int = 64
@@ -62,7 +65,7 @@ class Limits:
             ValueError: there can't be so many.
 
         """
-        found = {
+        found: dict[str, Any] = {
             "max_documents": quota.documents,
             "max_document_bytes": quota.document_bytes,
             "max_requests": quota.requests,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import structlog
 
 from .access.accounts import Usage
+from .access.over_limit import over_limit
 from .documents.document import Document
 from .errors import FAULT, Refused, shown
 from .protocol import (
@@ -168,6 +169,8 @@ class Session:
                     self._close(message)
         except Refused as refusal:
             self._service.metrics.message_refused(refusal.code)
+            if refusal.code == ErrorCode.DOCUMENT_TOO_LARGE:
+                self._service.metrics.limited(self._limits.document_bytes_scope, "document_bytes")
             document = self._documents.get(message.document)
             held = None if document is None else document.version
             self._send(Nack(message.document, held, refusal.code, refusal.message))
@@ -187,7 +190,13 @@ class Session:
                 f"version {held.version} is held; another text needs a greater one, not {message.version}",
             )
         if held is None and len(self._documents) >= limits.max_documents:
-            raise Refused(ErrorCode.TOO_MANY_DOCUMENTS, f"{limits.max_documents} documents are open; close one first")
+            raise over_limit(
+                self._service.metrics,
+                "connection",
+                "documents",
+                ErrorCode.TOO_MANY_DOCUMENTS,
+                f"may have {limits.max_documents} documents open; close one first",
+            )
         if held is None and self._usage is not None:
             self._usage.check_document()
         document = self._documents[message.document] = Document(message, limits)

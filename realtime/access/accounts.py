@@ -18,6 +18,7 @@ from ..limits import Limits
 from ..protocol import ErrorCode
 from ..telemetry.metrics import Metrics
 from .keys import ApiKey
+from .over_limit import over_connections, over_limit
 from .quotas import NO_QUOTA, Quota, Quotas, Scope
 from .token_bucket import TokenBucket
 
@@ -26,10 +27,7 @@ _LOOKED_AT: Final = 64
 """Accounts that one more address has looked at, to find one that nobody needs."""
 RETRY_SECONDS: Final = 1.0
 """When to come again where it can't be told when one of those that run ends."""
-RETRY_CONNECTION_SECONDS: Final = 5.0
-"""The same, of connections."""
 _MINUTE: Final = 60.0
-_WHOSE: Final[dict[Scope, str]] = {"connection": "a connection", "key": "an API key", "address": "an address"}
 
 
 class Account:
@@ -101,11 +99,11 @@ class Usage:
 
     def narrowed(self, limits: Limits) -> Limits:
         """The limits of a session, where a key has smaller documents than others."""
-        sizes = [
-            account.quota.document_bytes for account in self._accounts if account.quota.document_bytes is not None
-        ]
-        most = min([limits.max_document_bytes, *sizes])
-        return limits if most == limits.max_document_bytes else replace(limits, max_document_bytes=most)
+        for account in self._accounts:
+            most = account.quota.document_bytes
+            if most is not None and most < limits.max_document_bytes:
+                limits = replace(limits, max_document_bytes=most, document_bytes_scope=account.scope)
+        return limits
 
     def check_connection(self) -> None:
         """Find out whether the key may have one more session. (Sockets of an address count before they are one.)
@@ -116,13 +114,7 @@ class Usage:
         """
         for account in self._accounts:
             if account.scope == "key" and account.has_all_connections:
-                raise self._refused(
-                    account,
-                    "connections",
-                    ErrorCode.TOO_MANY_CONNECTIONS,
-                    f"may have {account.quota.connections} connections at once; close one",
-                    RETRY_CONNECTION_SECONDS,
-                )
+                raise over_connections(self._metrics, account.scope, account.quota.connections)
 
     def sessions_opened(self, change: int) -> None:
         """The key has so many more sessions; below 0, fewer."""
@@ -215,13 +207,7 @@ class Usage:
             count.inc(tokens)
 
     def _refused(self, account: Account, limit: str, code: ErrorCode, why: str, after: float | None) -> Refused:
-        self._metrics.limited(account.scope, limit)
-        return Refused(
-            code,
-            f"{_WHOSE[account.scope]} {why} (the limit {account.scope}.{limit})",
-            retryable=after is not None,
-            retry_after=after,
-        )
+        return over_limit(self._metrics, account.scope, limit, code, why, after)
 
 
 class Accounts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ..access.over_limit import named
 from ..errors import Refused
 from ..limits import Limits
 from ..protocol import Change, ErrorCode, Open, TextEdit
@@ -185,5 +186,6 @@ def _check_size(text: str, limits: Limits, size: int | None = None) -> None:
     if size > limits.max_document_bytes:
         raise Refused(
             ErrorCode.DOCUMENT_TOO_LARGE,
-            f"the document has {size} bytes; at most {limits.max_document_bytes} are taken",
+            f"the document has {size} bytes; at most {limits.max_document_bytes} are taken "
+            f"({named(limits.document_bytes_scope, 'document_bytes')})",
         )

@@ -24,6 +24,7 @@ from warmline.engine import GenerationRequest, ModelInfo, SamplingParams, pack_t
 
 from ..access.accounts import RETRY_SECONDS, Usage
 from ..access.keys import ANYBODY, ApiKey
+from ..access.over_limit import over_limit
 from ..errors import FAULT, Refused
 from ..prompting.chat_template import Role
 from ..prompting.planning import LONG_PLAN_CHARS
@@ -217,10 +218,13 @@ class Api:
         if self._draining_until is not None:
             raise self._restarting()
         if self._running[salt] >= limit:
-            raise Problem(
+            raise over_limit(
+                service.metrics,
+                "connection",
+                "requests",
                 ErrorCode.TOO_MANY_REQUESTS,
-                f"{limit} requests are running; wait for one to end",
-                retry_after=RETRY_SECONDS,
+                f"may have {limit} requests running at once, and over HTTP a key no more; wait for one to end",
+                RETRY_SECONDS,
             )
         usage.check_request()
 

@@ -109,7 +109,6 @@ class DoorConnection(HttpToolsProtocol):
         self.scope["state"][TOO_MANY] = None
         if self._too_many and self._account is not None:
             self.scope["state"][TOO_MANY] = self._account.quota.connections
-            self.metrics.limited("address", "connections")
 
     def on_headers_complete(self) -> None:
         self._in_head = False

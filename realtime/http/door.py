@@ -53,7 +53,7 @@ class HttpDoor:
                 allowed_hosts,
                 allowed_origins,
                 socket_port,
-                service.metrics.http_refused,
+                service.metrics,
             ),
             http=connection,
             ws="none",

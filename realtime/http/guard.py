@@ -8,11 +8,13 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..access.accounts import RETRY_CONNECTION_SECONDS, Usage
+from ..access.accounts import Usage
 from ..access.gate import Gate
+from ..access.over_limit import over_connections
 from ..access.refusals import Reason
 from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
 from ..protocol import ErrorCode
+from ..telemetry.metrics import Metrics
 from .lingering import Lingering
 from .problems import HttpCode, Problem
 from .responses import TOO_MANY
@@ -28,7 +30,7 @@ class Guard:
 
     Pages on the list get the headers that let them read answers (https://fetch.spec.whatwg.org/#http-cors-protocol);
     there are none for others. Who comes for a WebSocket is told on which port that is: ``socket_port`` says it, once
-    the server listens. ``refused`` is told the code of each problem.
+    the server listens.
     """
 
     def __init__(
@@ -38,14 +40,14 @@ class Guard:
         allowed_hosts: Collection[str],
         allowed_origins: Collection[str],
         socket_port: Callable[[], int],
-        refused: Callable[[str], None],
+        metrics: Metrics,
     ) -> None:
         self._app = app
         self._gate = gate
         self._allowed_hosts = allowed_hosts
         self._allowed_origins = allowed_origins
         self._socket_port = socket_port
-        self._refused = refused
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
@@ -68,7 +70,7 @@ class Guard:
             if scope["path"] not in OPEN_PATHS:
                 scope["state"][USAGE] = self._identify(headers, address)
         except Problem as problem:
-            self._refused(problem.code)
+            self._metrics.http_refused(problem.code)
             await send_problem(problem, send)
             return
         await self._app(scope, receive, send)
@@ -90,11 +92,8 @@ class Guard:
         most = scope["state"].get(TOO_MANY)
         if most is not None:
             self._gate.refusals.note("http", Reason.CONNECTIONS, address)
-            raise Problem(
-                ErrorCode.TOO_MANY_CONNECTIONS,
-                f"an address may have {most} connections at once (the limit address.connections)",
-                retry_after=RETRY_CONNECTION_SECONDS,
-            )
+            refusal = over_connections(self._metrics, "address", most)
+            raise Problem(refusal.code, refusal.message, retry_after=refusal.retry_after)
 
     async def _show_the_way(self, send: Send) -> None:
         """Answer in plain text, which is what clients show of a handshake that failed."""
@@ -104,7 +103,7 @@ class Guard:
             "this port has the HTTP API (serve --http-port); "
             f"WebSocket clients connect to port {port} (serve --port)",
         )
-        self._refused(wrong_port.code)
+        self._metrics.http_refused(wrong_port.code)
         await _answer(send, wrong_port.status, f"{wrong_port.message}\n".encode(), {"content-type": "text/plain"})
 
     def _identify(self, headers: Headers, address: str) -> Usage:

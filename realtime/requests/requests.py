@@ -11,6 +11,7 @@ from typing import TypeVar
 import structlog
 
 from ..access.accounts import RETRY_SECONDS, Usage
+from ..access.over_limit import over_limit
 from ..completing.supersede import Succession, find_continuation
 from ..documents.document import Document
 from ..errors import FAULT, Refused, shown
@@ -158,23 +159,20 @@ class Requests:
             )
         going = sum(running.stopping is None for running in self._running.values()) - ending
         if not self._free_streams:
-            raise Refused(
-                ErrorCode.TOO_MANY_REQUESTS,
-                f"{MAX_STREAMS} requests have not ended yet, though some were superseded or cancelled; wait for one",
-                retryable=True,
-                retry_after=RETRY_SECONDS,
+            raise self._too_many(
+                f"has {MAX_STREAMS} requests that have not ended yet, though some were superseded or cancelled; wait "
+                "for one"
             )
         if going >= limit:
-            raise Refused(
-                ErrorCode.TOO_MANY_REQUESTS,
-                f"{limit} requests are running; wait for one to end or cancel it",
-                retryable=True,
-                retry_after=RETRY_SECONDS,
-            )
+            raise self._too_many(f"may have {limit} requests running at once; wait for one to end, or cancel it")
         if self._usage is not None:
             self._usage.check_request(len(self._running) - going)
         if message.replay is not None and not self._service.allow_replay:
             raise Refused(ErrorCode.REPLAY_DISABLED, "this server was started without --allow-replay")
+
+    def _too_many(self, why: str) -> Refused:
+        metrics = self._service.metrics
+        return over_limit(metrics, "connection", "requests", ErrorCode.TOO_MANY_REQUESTS, why, RETRY_SECONDS)
 
     def _document(self, message: Complete | Edit) -> Document:
         document = self._documents.get(message.document)

@@ -13,8 +13,9 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from ..access.accounts import RETRY_CONNECTION_SECONDS, Account
+from ..access.accounts import Account
 from ..access.gate import Gate
+from ..access.over_limit import RETRY_CONNECTION_SECONDS, over_connections
 from ..access.refusals import Reason
 from ..auth import NotLetIn, bearer_token, host_allowed, origin_allowed
 from ..protocol import SUBPROTOCOLS
@@ -166,13 +167,10 @@ class Gatekeeper:
             )
         account = connection.account
         if account is not None and account.has_too_many_connections:
-            self._metrics.limited("address", "connections")
-            return self._too_many(
-                connection,
-                f"an address may have {account.quota.connections} connections at once "
-                "(the limit address.connections)",
-                RETRY_CONNECTION_SECONDS,
-            )
+            refusal = over_connections(self._metrics, "address", account.quota.connections)
+            self._turned_away(connection, Reason.CONNECTIONS)
+            answer = connection.respond(HTTPStatus.TOO_MANY_REQUESTS, f"{refusal.message}\n")
+            return _retry_later(answer, RETRY_CONNECTION_SECONDS)
         offered = [
             subprotocol.strip()
             for value in headers.get_all("Sec-WebSocket-Protocol")
@@ -202,10 +200,6 @@ class Gatekeeper:
             return _unauthorized(connection, f"{problem}\n")
         connection.key = key  # how many connections it has is looked at when `hello` says whether it takes one over
         return None
-
-    def _too_many(self, connection: GatewaySocket, message: str, after: float, key: str | None = None) -> Response:
-        self._turned_away(connection, Reason.CONNECTIONS, key=key)
-        return _retry_later(connection.respond(HTTPStatus.TOO_MANY_REQUESTS, f"{message}\n"), after)
 
     def _turned_away(self, connection: ServerConnection, reason: Reason, **said: str | None) -> None:
         assert isinstance(connection, GatewaySocket)

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import struct
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 from warmline.realtime import server as server_module
 from warmline.realtime.access import reloading
 from warmline.realtime.access.keys import digest_of, entry_of
-from warmline.realtime.access.quotas import Quota, Quotas
+from warmline.realtime.access.quotas import Quota, Quotas, parse_quotas
 from warmline.realtime.limits import Limits
 from warmline.realtime.protocol import (
     Accepted,
     Change,
+    Chat,
     Close,
     Complete,
     Delta,
@@ -391,6 +395,133 @@ async def test_documents_of_a_key_are_limited_in_number_and_size(serve, dial, tm
     await other.open("x", "file:///5")
     await other.send(Complete(1, "file:///5", 1, 0))
     assert (await other.ended())[1].reason == "stop"
+
+
+Dial = Callable[..., Awaitable[Any]]
+
+
+async def over_documents(server: GatewayServer, dial: Dial) -> str:
+    wire = await dial(server, **bearer(ALICE))
+    await wire.open("x")
+    await wire.open("x", "file:///b")
+    return (await wire.until(Nack)).message
+
+
+async def over_document_bytes(server: GatewayServer, dial: Dial) -> str:
+    wire = await dial(server, **bearer(ALICE))
+    await wire.open("x")
+    await wire.send(Change(URI, 1, 2, [TextEdit(0, 0, "y")]))
+    return (await wire.until(Nack)).message
+
+
+async def over_requests(server: GatewayServer, dial: Dial) -> str:
+    wire = await dial(server, **bearer(ALICE))
+    await wire.open("x")
+    await wire.send(Chat(1, "talk", "x"), Chat(2, "another", "x"))
+    error = await wire.until(Error)
+    assert (error.request, error.retry_after_ms) == (2, 1000)
+    return error.message
+
+
+async def over_tokens(server: GatewayServer, dial: Dial) -> str:
+    wire = await dial(server, **bearer(ALICE))
+    await wire.open("x")
+    await wire.send(Complete(1, URI, 1, 0))
+    await wire.ended()
+    await wire.send(Complete(2, URI, 1, 0))
+    return (await wire.until(Error)).message
+
+
+async def over_sessions(server: GatewayServer, dial: Dial) -> str:
+    await dial(server, **bearer(ALICE))
+    wire = await dial(server, hello=False, **bearer(ALICE))
+    await wire.send(Hello())
+    return (await wire.until(Error)).message
+
+
+async def over_sockets(server: GatewayServer, dial: Dial) -> str:
+    await dial(server, **bearer(ALICE))
+    with pytest.raises(InvalidStatus) as refused:
+        await dial(server, **bearer(ALICE))
+    return refused.value.response.body.decode()
+
+
+async def over_http_requests(server: GatewayServer, dial: Dial) -> str:
+    running = asyncio.create_task(ask(server, ALICE))
+    async with asyncio.timeout(10):
+        while not server._service.engine.running:
+            await asyncio.sleep(0.002)
+    status, _, body = await ask(server, ALICE)
+    assert status == 429
+    server._service.engine.paused = False
+    assert (await running)[0] == 200
+    return body
+
+
+async def over_http_tokens(server: GatewayServer, dial: Dial) -> str:
+    assert (await ask(server, ALICE))[0] == 200
+    status, _, body = await ask(server, ALICE)
+    assert status == 429
+    return body
+
+
+async def over_http_sockets(server: GatewayServer, dial: Dial) -> str:
+    await dial(server, **bearer(ALICE))
+    return (await ask(server, ALICE))[2]
+
+
+REACHED: dict[str, list[Callable[[GatewayServer, Dial], Awaitable[str]]]] = {
+    "connection.documents": [over_documents],
+    "connection.document_bytes": [over_document_bytes],
+    "connection.requests": [over_requests, over_http_requests],
+    "connection.tokens_per_minute": [over_tokens],
+    "key.connections": [over_sessions],
+    "key.documents": [over_documents],
+    "key.document_bytes": [over_document_bytes],
+    "key.requests": [over_requests, over_http_requests],
+    "key.tokens_per_minute": [over_tokens, over_http_tokens],
+    "address.connections": [over_sockets, over_http_sockets],
+    "address.documents": [over_documents],
+    "address.requests": [over_requests, over_http_requests],
+    "address.tokens_per_minute": [over_tokens, over_http_tokens],
+}
+"""What reaches each limit of 1, and gives what is said of it."""
+
+
+def test_there_is_no_limit_that_is_not_tried():
+    """Those that an operator is shown."""
+    with pytest.raises(ValueError) as refused:
+        parse_quotas(["none=1"])
+    assert set(re.findall(r"\w+\.\w+", str(refused.value).rpartition("there are")[2])) == REACHED.keys()
+
+
+@pytest.mark.parametrize(
+    ("limit", "reach"),
+    [pytest.param(limit, way, id=f"{limit} {way.__name__}") for limit, ways in REACHED.items() for way in ways],
+)
+async def test_each_refusal_names_its_limit_and_is_counted_by_it(serve, dial, engine, limit, reach):
+    """Once, whichever limit it is and whatever the client came through."""
+    engine.paused = reach in (over_requests, over_http_requests)
+    quotas = parse_quotas([f"{limit}=1"])
+    server = await serve(api_keys=(ALICE,), http_port=0, quotas=quotas, limits=Limits().within(quotas.connection))
+    assert f"(the limit {limit})" in await reach(server, dial)
+    scope, _, name = limit.partition(".")
+    assert metric(server, "warmline_limited_total", scope=scope, limit=name) == 1
+    assert server._metrics.render().count(b"\nwarmline_limited_total{") == 1
+
+
+async def test_who_is_turned_away_for_another_reason_is_counted_by_no_limit(serve, dial):
+    """Though the address that it comes from has all its connections."""
+    server = await serve(http_port=0, quotas=parse_quotas(["address.connections=1"]))
+    assert server.http_url is not None
+    await dial(server)
+    port = int(server.http_url.removesuffix("/v1").rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /v1/models HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n")
+    async with asyncio.timeout(10):
+        assert b" 403 " in await reader.read()
+    writer.close()
+    assert metric(server, "warmline_limited_total", scope="address", limit="connections") == 0
 
 
 async def test_nothing_is_counted_of_sessions_that_ended(serve, dial, engine, until):
