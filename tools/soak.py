@@ -15,6 +15,8 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
+from statistics import median
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -32,9 +34,21 @@ OPENING: Final = 50
 """Sessions that are opened at a time."""
 MAX_TOKENS: Final = 16
 SEEDS: Final = 4
-CUT_SECONDS: Final = 3.0
+FAULT_SECONDS: Final = 3.0
 """About how often the flaky ones' network breaks."""
+HOLE_SECONDS: Final = 1.5
+"""How long it stays a black hole, about: some holes heal, and some are given up for another socket."""
+MOST_GROWTH: Final = 0.05
+"""Of the gateway's memory once it is warm, as a share."""
+FEW_LOOKS: Final = 60
+"""With fewer looks at the memory its growth is what there is to warm, and nothing is said of it."""
+MOST_PER_IDLE: Final = 30 << 10
+"""Bytes of the gateway for each idle session."""
+FEW_IDLE: Final = 500
+"""With fewer idle sessions what the allocator takes at a time is more than they do."""
 LOOK_SECONDS: Final = 1.0
+FAULTS: Final = ("reset", "half-close", "black hole")
+"""What the network does, in turn."""
 _SETTLE_SECONDS: Final = 30.0
 _PATIENT: Final = Reconnect(first=0.05, longest=1.0)
 
@@ -61,12 +75,13 @@ class Outcome:
     Attributes:
         per_idle: bytes that the gateway grew for each idle session.
         memory: bytes that the gateway had, look for look, while there was activity.
+        breaks: what the network of the flaky ones did, and how often.
         faults: what must not be, by its name; nothing if all is well.
     """
 
     plan: Plan
     answers: int = 0
-    cuts: int = 0
+    breaks: Counter[str] = field(default_factory=Counter)
     per_idle: float = 0.0
     memory: list[float] = field(default_factory=list)
     slowest_ping_us: int = 0
@@ -74,12 +89,22 @@ class Outcome:
 
     @property
     def growth(self) -> float:
-        """Of the gateway from the second quarter of the time to the last, as a share; the first is to warm up."""
+        """Of the gateway from the second quarter of the time to the last, as a share; the first is to warm up.
+
+        The medians of both: a single large answer that is in memory at a look is no growth.
+        """
         quarter = len(self.memory) // 4
         if quarter == 0:
             return 0.0
-        before, after = self.memory[quarter : 2 * quarter], self.memory[-quarter:]
-        return sum(after) / sum(before) - 1
+        return median(self.memory[-quarter:]) / median(self.memory[quarter : 2 * quarter]) - 1
+
+    def judge(self) -> None:
+        """Count as faults what the gateway took too much of."""
+        if len(self.memory) >= FEW_LOOKS and self.growth > MOST_GROWTH:
+            self.faults[f"the gateway grew by {self.growth:.1%} once it was warm, more than {MOST_GROWTH:.0%}"] += 1
+        if self.plan.idle >= FEW_IDLE and self.per_idle > MOST_PER_IDLE:
+            took = f"{self.per_idle / 1024:.1f} KiB, more than {MOST_PER_IDLE >> 10}"
+            self.faults[f"an idle session takes {took}"] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +157,7 @@ async def soak(url: str, plan: Plan) -> Outcome:
             except WarmlineError as error:
                 outcome.faults[f"an idle session is dead: {error}"] += 1
     await _check_nothing_is_left(page, before, outcome)
+    outcome.judge()
     return outcome
 
 
@@ -181,25 +207,36 @@ async def _activity(url: str, plan: Plan, expected: dict[Question, str], outcome
                     if text != expected[question]:
                         outcome.faults["a text is not what it is alone"] += 1
 
-        async def cut() -> None:
+        async def break_often() -> None:
             dice = random.Random(plan.seed)
-            while True:
-                await asyncio.sleep(dice.expovariate(1 / CUT_SECONDS))
-                outcome.cuts += 1
-                proxy.reset()
+            for fault in cycle(FAULTS):
+                await asyncio.sleep(dice.expovariate(1 / FAULT_SECONDS))
+                outcome.breaks[fault] += 1
+                match fault:
+                    case "reset":
+                        proxy.reset()
+                    case "half-close":
+                        proxy.half_close(dice.choice(("up", "down")))
+                    case _:
+                        proxy.black_hole()
+                        await asyncio.sleep(dice.expovariate(1 / HOLE_SECONDS))
+                        proxy.heal()
 
         async def look() -> None:
             while True:
                 outcome.memory.append(_memory(await _figures(page)))
                 await asyncio.sleep(LOOK_SECONDS)
 
-        beside = [asyncio.ensure_future(task()) for task in ((cut, look) if flaky else (look,))]
+        beside = [asyncio.ensure_future(task()) for task in ((break_often, look) if flaky else (look,))]
         try:
             await asyncio.gather(*(work(number) for number in range(plan.active)))
         finally:
             for task in beside:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.wait(beside)
+            for task in beside:
+                if not task.cancelled():
+                    task.result()  # one that ended by itself failed
 
 
 async def _check_nothing_is_left(page: MetricsPage, before: Figures, outcome: Outcome) -> None:
@@ -233,11 +270,13 @@ def _memory(figures: Figures) -> float:
 def report(outcome: Outcome) -> str:
     """What came of it, for people."""
     plan = outcome.plan
+    said = ", ".join(f"{fault} {times}" for fault, times in outcome.breaks.items()) or "not once"
     lines = [
         f"{plan.idle} idle sessions: {outcome.per_idle / 1024:.1f} KiB of the gateway each; at the end all "
         f"answered a ping within {outcome.slowest_ping_us / 1000:.1f} ms",
         f"{plan.active} active for {plan.seconds:.0f} s, {round(plan.active * plan.flaky)} of them on a network "
-        f"that broke {outcome.cuts} times: {outcome.answers} texts compared with those of somebody alone",
+        f"that broke {outcome.breaks.total()} times ({said}): "
+        f"{outcome.answers} texts compared with those of somebody alone",
     ]
     if outcome.memory:
         first, last = outcome.memory[0] / 2**20, outcome.memory[-1] / 2**20
@@ -255,7 +294,7 @@ def main(
     flaky: Annotated[float, typer.Option(min=0, max=1)] = 0.1,
     url: Annotated[str, typer.Option(help="A service that nobody else uses. [default: one of its own]")] = "",
 ) -> None:
-    """Exit code 1 if something was lost, doubled, wrong or left."""
+    """Exit code 1 if something was lost, doubled, wrong or left, or took more memory than it may."""
     plan = Plan(idle, active, seconds, flaky)
     allow_sockets(2 * (idle + active))
 
