@@ -35,7 +35,7 @@ def _head(url: str, now: Figures, recent: Figures, seconds: float | None) -> Ren
     grid.add_row("[bold]warmline[/]", f"{escape(about.get('version', ''))} at {escape(url)}  [dim]({window})[/]")
     grid.add_row("model", escape(runs))
     sessions, documents = now.total("warmline_sessions"), now.total("warmline_documents")
-    grid.add_row("sessions", f"{sessions:.0f}, with {documents:.0f} documents")
+    grid.add_row("sessions", f"{sessions:.0f}, with {documents:.0f} documents{_resumes(now, recent)}")
     states = ("running", "waiting", "warming")
     engine = ", ".join(f"{now.total(f'warmline_engine_sequences_{state}'):.0f} {state}" for state in states)
     age = now.total("warmline_engine_heartbeat_age_seconds")
@@ -49,6 +49,14 @@ def _head(url: str, now: Figures, recent: Figures, seconds: float | None) -> Ren
         "event loop", f"late by {_time(lag.quantile(0.99))} at the 99th percentile, {stalls:.0f} times over 5 ms"
     )
     return grid
+
+
+def _resumes(now: Figures, recent: Figures) -> str:
+    """What waits for another socket, and how resumes came out; nothing where there is neither."""
+    parked, outcomes = now.total("warmline_sessions_parked"), recent.by("warmline_session_resumes_total", "outcome")
+    said = [f"{parked:.0f} without a socket"] if parked else []
+    said += [f"{count:.0f} {escape(outcome.replace('_', ' '))}" for outcome, count in outcomes.items() if count]
+    return "".join(f", {part}" for part in said)
 
 
 def _requests(recent: Figures, seconds: float | None) -> RenderableType | None:
@@ -118,7 +126,16 @@ def _refusals(recent: Figures) -> RenderableType | None:
     for code, count in recent.by("warmline_refused_http_requests_total", "code").items():
         refused[code] = refused.get(code, 0.0) + count
     said = ", ".join(f"{escape(code)} {count:.0f}" for code, count in refused.items() if count)
-    return Text.from_markup(f"[bold]refused[/]  [yellow]{said}[/]") if said else None
+    scopes = recent.by("warmline_limited_total", "scope")
+    limits = {
+        f"{scope}.{limit}": count
+        for scope in scopes
+        for limit, count in recent.by("warmline_limited_total", "limit", scope=scope).items()
+    }
+    limited = ", ".join(f"{escape(limit)} {count:.0f}" for limit, count in limits.items() if count)
+    lines = [("refused", said), ("by limits", limited)]
+    found = "\n".join(f"[bold]{name}[/]  [yellow]{text}[/]" for name, text in lines if text)
+    return Text.from_markup(found) if found else None
 
 
 def _table(title: str, *columns: str) -> Table:

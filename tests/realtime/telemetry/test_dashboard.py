@@ -27,6 +27,8 @@ def series() -> dict[str, set[str]]:
     metrics.change_taken(applied=False)
     metrics.message_refused("x")
     metrics.http_refused("x")
+    metrics.limited("key", "requests")
+    metrics.resumes.of("resumed").inc()
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         found.setdefault(family.name, set())
@@ -52,6 +54,14 @@ def test_panels_show_what_there_is(series: dict[str, set[str]], expression: str,
         asked |= {name.strip() for name in group.split(",")}
     assert asked <= have
     assert all(f"{{{{{name}}}}}" in legend for name in asked - {"le", "instance"} if f"{name}=" not in expression)
+
+
+@pytest.mark.parametrize(
+    "name", ["warmline_sessions_parked", "warmline_session_resumes_total", "warmline_limited_total"]
+)
+def test_what_became_of_sessions_and_limits_is_shown(name: str) -> None:
+    """Lost sockets and refusals by limits have panels, with their labels."""
+    assert any(name in target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
 
 
 def test_every_metric_is_explained(series: dict[str, set[str]]) -> None:

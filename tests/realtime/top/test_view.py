@@ -72,6 +72,21 @@ def test_it_says_what_requests_cost_and_where_their_time_went(metrics: Metrics) 
     assert lines[-1] == "refused stale_version 1"
 
 
+def test_it_says_what_became_of_lost_sockets_and_who_came_to_a_limit(metrics: Metrics) -> None:
+    """Sessions without a socket, resumes by outcome, and refusals by the limit's name."""
+    metrics.sessions.inc(4)
+    metrics.parked.inc()
+    metrics.resumes.of("resumed").inc(3)
+    metrics.resumes.of("given_up").inc(2)
+    metrics.message_refused("too_many_requests")
+    metrics.limited("key", "requests")
+    metrics.limited("connection", "documents")
+    now = figures(metrics)
+    lines = shown(now, now, 10.0)
+    assert "sessions 4, with 0 documents, 1 without a socket, 2 given up, 3 resumed" in lines
+    assert lines[-2:] == ["refused too_many_requests 1", "by limits connection.documents 1, key.requests 1"]
+
+
 def test_an_engine_that_is_silent_is_said_so() -> None:
     """Its heartbeat comes twice a second."""
     now = figures(Metrics(EngineStats, lambda: 12.0, ABOUT))
