@@ -30,7 +30,7 @@ class LedgerError(Exception):
     """A ledger can't be used; the message says why."""
 
 
-class Account(NamedTuple):
+class UsageGroup(NamedTuple):
     """Whose usage is summed, and when."""
 
     hour: int
@@ -41,7 +41,7 @@ class Account(NamedTuple):
 
 
 @dataclass(slots=True)
-class Usage:
+class Totals:
     """What was used. Prompt tokens are those warmed, cached and computed; times are the engine's, in microseconds.
 
     Work ahead of requests counts as requests of the kind ``warm``, so that what was computed in vain is seen, too.
@@ -59,13 +59,13 @@ class Usage:
     prefill_us: int = 0
     decode_us: int = 0
 
-    def add(self, other: Usage) -> None:
+    def add(self, other: Totals) -> None:
         """Sum."""
         for name in COLUMNS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-COLUMNS: Final = tuple(field.name for field in fields(Usage))
+COLUMNS: Final = tuple(field.name for field in fields(Totals))
 
 
 class UsageLedger:
@@ -87,7 +87,7 @@ class UsageLedger:
         self.failures = 0
         self._model = model
         self._now = now
-        self._sums: dict[Account, Usage] = {}
+        self._sums: dict[UsageGroup, Totals] = {}
         self._lock = threading.Lock()
         self._wanted, self._closing = threading.Event(), threading.Event()
         self._writer: threading.Thread | None = None
@@ -96,10 +96,10 @@ class UsageLedger:
     def __call__(self, end: RequestEnd) -> None:
         """Add what a request cost. Called on the event loop; takes some microseconds."""
         receipt, timing = end.receipt, end.timing
-        account = Account(
+        group = UsageGroup(
             int(self._now()) // HOUR * HOUR, str(end.names.get("key", ANONYMOUS)), end.kind, self._model
         )
-        used = Usage(
+        used = Totals(
             requests=1,
             failed=int(end.outcome == "error"),
             warmed_tokens=receipt.warmed_tokens,
@@ -113,7 +113,7 @@ class UsageLedger:
             decode_us=timing.engine_first_token + timing.engine_step,
         )
         with self._lock:
-            self._sums.setdefault(account, Usage()).add(used)
+            self._sums.setdefault(group, Totals()).add(used)
         if self._writer is None:
             self._writer = threading.Thread(target=self._write_now_and_then, name="usage", daemon=True)
             self._writer.start()
@@ -142,15 +142,15 @@ class UsageLedger:
             return
         try:
             with _opened(self.path) as file, file:
-                file.executemany(_ADD, [(*account, *astuple(used)) for account, used in sums.items()])
+                file.executemany(_ADD, [(*group, *astuple(used)) for group, used in sums.items()])
         except (sqlite3.Error, LedgerError) as error:
             self.failures += 1
             last = self._closing.is_set() and threading.current_thread() is not self._writer
             what = "usage could not be written, and is lost" if last else "usage could not be written; it is kept"
             logger.warning(what, file=str(self.path), why=str(error))
             with self._lock:
-                for account, used in sums.items():
-                    self._sums.setdefault(account, Usage()).add(used)
+                for group, used in sums.items():
+                    self._sums.setdefault(group, Totals()).add(used)
             self._wanted.set()
 
 
@@ -165,7 +165,7 @@ def check_ledger(path: Path) -> None:
         pass
 
 
-def read_usage(path: Path, since: float = 0.0) -> dict[Account, Usage]:
+def read_usage(path: Path, since: float = 0.0) -> dict[UsageGroup, Totals]:
     """What a ledger has of the hours that end after a time (seconds since 1970).
 
     Raises:
@@ -183,17 +183,17 @@ def read_usage(path: Path, since: float = 0.0) -> dict[Account, Usage]:
             rows = file.execute(_READ, (since - HOUR,)).fetchall()
     except sqlite3.Error as error:
         raise LedgerError(f"{path} can't be read as a usage ledger: {error}") from None
-    width = len(Account._fields)
-    return {Account(*row[:width]): Usage(*row[width:]) for row in rows}
+    width = len(UsageGroup._fields)
+    return {UsageGroup(*row[:width]): Totals(*row[width:]) for row in rows}
 
 
-_NAMES: Final = ", ".join((*Account._fields, *COLUMNS))
-_MARKS: Final = ", ".join("?" * (len(Account._fields) + len(COLUMNS)))
-_KEY: Final = ", ".join(Account._fields)
+_NAMES: Final = ", ".join((*UsageGroup._fields, *COLUMNS))
+_MARKS: Final = ", ".join("?" * (len(UsageGroup._fields) + len(COLUMNS)))
+_KEY: Final = ", ".join(UsageGroup._fields)
 _SUMS: Final = ", ".join(f"{name} = {name} + excluded.{name}" for name in COLUMNS)
 _CREATE: Final = (
     "CREATE TABLE IF NOT EXISTS usage (hour INTEGER NOT NULL, "
-    + "".join(f"{name} TEXT NOT NULL, " for name in Account._fields[1:])
+    + "".join(f"{name} TEXT NOT NULL, " for name in UsageGroup._fields[1:])
     + "".join(f"{name} INTEGER NOT NULL, " for name in COLUMNS)
     + f"PRIMARY KEY ({_KEY})) WITHOUT ROWID"
 )

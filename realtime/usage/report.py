@@ -10,20 +10,20 @@ from typing import Any, Literal
 from rich.markup import escape
 from rich.table import Table
 
-from .ledger import Account, Usage
+from .ledger import Totals, UsageGroup
 
 By = Literal["key", "kind", "model", "day"]
 
 
-def sum_by(found: Mapping[Account, Usage], by: By) -> dict[str, Usage]:
+def sum_by(found: Mapping[UsageGroup, Totals], by: By) -> dict[str, Totals]:
     """Sum a ledger's usage by one thing, in its order; days are those of UTC."""
-    sums: dict[str, Usage] = {}
-    for account, used in found.items():
-        sums.setdefault(_name(account, by), Usage()).add(used)
+    sums: dict[str, Totals] = {}
+    for group, used in found.items():
+        sums.setdefault(_name(group, by), Totals()).add(used)
     return dict(sorted(sums.items()))
 
 
-def saved_us(used: Usage, of_all: Usage) -> int | None:
+def saved_us(used: Totals, of_all: Totals) -> int | None:
     """The engine's time that the cache saved: its prompt tokens, at what those computed took on average.
 
     That average is over ``of_all``, work ahead of requests left out, whose time is not measured; None if it has none.
@@ -33,7 +33,7 @@ def saved_us(used: Usage, of_all: Usage) -> int | None:
     return (used.warmed_tokens + used.cached_tokens) * of_all.prefill_us // of_all.computed_tokens
 
 
-def as_objects(found: Mapping[Account, Usage], by: By) -> list[dict[str, Any]]:
+def as_objects(found: Mapping[UsageGroup, Totals], by: By) -> list[dict[str, Any]]:
     """For machines: one object for each sum, with all that was counted."""
     of_all = _requests(found)
     return [
@@ -41,7 +41,7 @@ def as_objects(found: Mapping[Account, Usage], by: By) -> list[dict[str, Any]]:
     ]
 
 
-def as_table(found: Mapping[Account, Usage], by: By) -> Table:
+def as_table(found: Mapping[UsageGroup, Totals], by: By) -> Table:
     """For people: what was asked for, what the cache had of it, and the engine's time, used and saved."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(by, no_wrap=True)
@@ -59,7 +59,7 @@ def as_table(found: Mapping[Account, Usage], by: By) -> Table:
     ):
         table.add_column(name, justify="right", no_wrap=True)
     of_all, sums = _requests(found), sum_by(found, by)
-    total = Usage()
+    total = Totals()
     for name, used in sums.items():
         total.add(used)
         table.add_row(escape(name), *_cells(used, of_all))
@@ -68,20 +68,20 @@ def as_table(found: Mapping[Account, Usage], by: By) -> Table:
     return table
 
 
-def _requests(found: Mapping[Account, Usage]) -> Usage:
+def _requests(found: Mapping[UsageGroup, Totals]) -> Totals:
     """All of it but work ahead of requests."""
-    total = Usage()
-    for account, used in found.items():
-        if account.kind != "warm":
+    total = Totals()
+    for group, used in found.items():
+        if group.kind != "warm":
             total.add(used)
     return total
 
 
-def _name(account: Account, by: By) -> str:
-    return f"{datetime.fromtimestamp(account.hour, UTC):%Y-%m-%d}" if by == "day" else str(getattr(account, by))
+def _name(group: UsageGroup, by: By) -> str:
+    return f"{datetime.fromtimestamp(group.hour, UTC):%Y-%m-%d}" if by == "day" else str(getattr(group, by))
 
 
-def _cells(used: Usage, of_all: Usage) -> list[str]:
+def _cells(used: Totals, of_all: Totals) -> list[str]:
     prompt = used.warmed_tokens + used.cached_tokens + used.computed_tokens
     shares = [_part(tokens, prompt) for tokens in (used.warmed_tokens, used.cached_tokens, used.computed_tokens)]
     saved = saved_us(used, of_all)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from warmline.realtime.protocol import Drafts, Receipt, Timing
 from warmline.realtime.telemetry.request_end import RequestEnd
 from warmline.realtime.usage import ledger as ledger_module
-from warmline.realtime.usage.ledger import HOUR, Account, LedgerError, Usage, UsageLedger, read_usage
+from warmline.realtime.usage.ledger import HOUR, LedgerError, Totals, UsageGroup, UsageLedger, read_usage
 
 NOON = 1_800_000_000 // HOUR * HOUR + 12 * HOUR
 RECEIPT = Receipt(100, 60, 20, 20, 50, 0, 9, [Drafts("edit", 40, 30), Drafts("suffix", 10, 1)], 0)
 TIMING = Timing(1, 2, 3, engine_prefill=2000, engine_first_token=300, engine_step=7000)
-USED = Usage(1, 0, 60, 20, 20, 50, 9, 50, 31, 2000, 7300)
+USED = Totals(1, 0, 60, 20, 20, 50, 9, 50, 31, 2000, 7300)
 
 
 class Time:
@@ -69,12 +69,12 @@ def test_usage_is_summed_by_hour_key_kind_and_model(
     time.now += HOUR
     ledger(ended())
     ledger.close()
-    twice = Usage(2, 1, 120, 40, 40, 100, 18, 100, 62, 4000, 14600)
+    twice = Totals(2, 1, 120, 40, 40, 100, 18, 100, 62, 4000, 14600)
     assert read_usage(path) == {
-        Account(NOON, "alice", "edit", "smol"): twice,
-        Account(NOON, "alice", "chat", "smol"): USED,
-        Account(NOON, "anonymous", "edit", "smol"): USED,
-        Account(NOON + HOUR, "alice", "edit", "smol"): USED,
+        UsageGroup(NOON, "alice", "edit", "smol"): twice,
+        UsageGroup(NOON, "alice", "chat", "smol"): USED,
+        UsageGroup(NOON, "anonymous", "edit", "smol"): USED,
+        UsageGroup(NOON + HOUR, "alice", "edit", "smol"): USED,
     }
 
 
@@ -89,7 +89,7 @@ def test_a_ledger_goes_on_where_it_was(opened: Callable[..., UsageLedger], path:
     third.close()
     second.close()
     found = read_usage(path)
-    assert [found[Account(NOON, "alice", "edit", model)].requests for model in ("smol", "other")] == [2, 1]
+    assert [found[UsageGroup(NOON, "alice", "edit", model)].requests for model in ("smol", "other")] == [2, 1]
 
 
 def test_only_hours_that_are_not_over_at_a_time_are_read(
@@ -130,7 +130,7 @@ def test_what_cannot_be_written_is_tried_again(opened: Callable[..., UsageLedger
     ledger(ended())
     ledger.close()
     assert read_usage(path) == {
-        Account(NOON, "alice", "edit", "smol"): Usage(2, 0, 120, 40, 40, 100, 18, 100, 62, 4000, 14600)
+        UsageGroup(NOON, "alice", "edit", "smol"): Totals(2, 0, 120, 40, 40, 100, 18, 100, 62, 4000, 14600)
     }
 
 

@@ -7,14 +7,16 @@ from typing import cast
 
 import pytest
 from rich.console import Console
-from warmline.realtime.usage.ledger import HOUR, Account, Usage
+from warmline.realtime.usage.ledger import HOUR, Totals, UsageGroup
 from warmline.realtime.usage.report import By, as_objects, as_table, saved_us, sum_by
 
 DAY = 20_000 * 86400
 FOUND = {
-    Account(DAY, "alice", "edit", "smol"): Usage(2, 1, 600, 200, 200, 100, 18, 100, 62, 4_000_000, 14_600_000),
-    Account(DAY + 23 * HOUR, "alice", "warm", "smol"): Usage(5, 0, 0, 0, 900),
-    Account(DAY + 24 * HOUR, "bob", "edit", "big"): Usage(1, 0, 0, 0, 200, 10, 10, 0, 0, 4_000_000, 3_600_000_000),
+    UsageGroup(DAY, "alice", "edit", "smol"): Totals(2, 1, 600, 200, 200, 100, 18, 100, 62, 4_000_000, 14_600_000),
+    UsageGroup(DAY + 23 * HOUR, "alice", "warm", "smol"): Totals(5, 0, 0, 0, 900),
+    UsageGroup(DAY + 24 * HOUR, "bob", "edit", "big"): Totals(
+        1, 0, 0, 0, 200, 10, 10, 0, 0, 4_000_000, 3_600_000_000
+    ),
 }
 
 
@@ -41,8 +43,8 @@ def test_what_was_cached_saved_what_computing_takes() -> None:
 
 def test_without_anything_computed_nothing_can_be_said_of_savings() -> None:
     """Work ahead has no time."""
-    assert saved_us(Usage(warmed_tokens=5), Usage(warmed_tokens=5)) is None
-    only_warm = {Account(DAY, "alice", "warm", "smol"): Usage(5, 0, 0, 0, 900)}
+    assert saved_us(Totals(warmed_tokens=5), Totals(warmed_tokens=5)) is None
+    only_warm = {UsageGroup(DAY, "alice", "warm", "smol"): Totals(5, 0, 0, 0, 900)}
     assert as_objects(only_warm, "key")[0]["saved_us"] is None
 
 
@@ -62,5 +64,5 @@ def test_people_see_shares_and_times() -> None:
 def test_names_are_shown_as_they_are() -> None:
     """A key may be named like a style."""
     to = Console(file=io.StringIO(), width=160)
-    to.print(as_table({Account(DAY, "[red]", "edit", "m"): Usage(1)}, "key"))
+    to.print(as_table({UsageGroup(DAY, "[red]", "edit", "m"): Totals(1)}, "key"))
     assert "[red]" in cast("io.StringIO", to.file).getvalue()
