@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from warmline.realtime import (
     Cancel,
@@ -29,6 +30,7 @@ from .mirror import DocumentMirror
 from .outgoing import Entry, Outgoing
 from .state import SessionState
 
+_MOST_NAMED: Final = 4096
 _LOST = "the session was lost while the connection was broken, and this request with it; ask again"
 
 _LOST_TURN = (
@@ -38,17 +40,10 @@ _LOST_TURN = (
 
 
 def resume_of(name: str, secret: str, state: SessionState) -> Resume:
-    """What is held of a session, for ``hello``."""
-    return Resume(
-        name,
-        secret,
-        [
-            HeldDocument(mirror.uri, mirror.version, content_hash(mirror.text))
-            for mirror in state.documents.values()
-            if mirror.refused is None
-        ],
-        [request.held() for request in state.requests],
-    )
+    """What is held of a session, for ``hello``. Documents beyond some thousand are handed over anew."""
+    mirrors = [mirror for mirror in state.documents.values() if mirror.refused is None][:_MOST_NAMED]
+    documents = [HeldDocument(mirror.uri, mirror.version, content_hash(mirror.text)) for mirror in mirrors]
+    return Resume(name, secret, documents, [request.held() for request in state.requests])
 
 
 def go_on(state: SessionState, outgoing: Outgoing, resumed: Resumed) -> list[ClientMessage]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -20,6 +20,14 @@ MAX_PARKED_BYTES: Final = 256 << 20
 """What the documents of all sessions that wait may take."""
 
 logger = structlog.get_logger("warmline.parking")
+
+
+@dataclass(slots=True, eq=False)
+class _Owner:
+    """The sessions of one API key that wait, the one that has waited longest first, and what each takes."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
 
 
 class Parking:
@@ -37,8 +45,8 @@ class Parking:
         self._most_bytes = most_bytes
         self._metrics = metrics
         self._sessions: dict[str, ResumableSession] = {}
-        self._waiting: dict[str, asyncio.TimerHandle] = {}  # the one that has waited longest first
-        self._sizes: dict[str, int] = {}  # of those, what their documents take
+        self._waiting: dict[str, asyncio.TimerHandle] = {}
+        self._owners: dict[str, _Owner] = {}  # of those, by the salts of their keys
         self._bytes = 0
         self._loop = asyncio.get_running_loop()
 
@@ -66,7 +74,7 @@ class Parking:
         session = self._sessions.get(resume.session)
         secret = "" if session is None else session.secret
         right = hmac.compare_digest(secret.encode(), resume.secret.encode("utf-8", "surrogatepass"))
-        if session is None or not right or not hmac.compare_digest(session.key.salt.encode(), salt.encode()):
+        if session is None or not right or not hmac.compare_digest(session.salt.encode(), salt.encode()):
             return None
         return session
 
@@ -80,17 +88,22 @@ class Parking:
         """A client lost its socket: let the session wait for another. Nothing happens if it has another one."""
         if not session.detach(client) or self._sessions.get(session.name) is not session:
             return
+        size = session.document_bytes  # which doesn't change without a client
         self._waiting[session.name] = self._loop.call_later(self.seconds, self._give_up, session.name)
-        self._sizes[session.name] = session.document_bytes  # which doesn't change without a client
-        self._bytes += session.document_bytes
+        owner = self._owners.setdefault(session.salt, _Owner())
+        owner.sizes[session.name] = size
+        owner.bytes += size
+        self._bytes += size
         self._metrics.parked.inc()
         self.make_room(session.usage)
         while len(self._waiting) > self._most:
-            self._give_up(self._longest(dict.fromkeys(self._waiting, 1)))
-        if session.name in self._waiting and session.document_bytes > self._most_bytes:
+            most = max(self._owners.values(), key=lambda owner: len(owner.sizes))
+            self._give_up(next(iter(most.sizes)))
+        if session.name in self._waiting and size > self._most_bytes:
             self._give_up(session.name)  # and none of the others
         while self._bytes > self._most_bytes:
-            self._give_up(self._longest(self._sizes))
+            most = max(self._owners.values(), key=lambda owner: owner.bytes)
+            self._give_up(next(name for name, size in most.sizes.items() if size))
 
     def make_room(self, usage: Usage) -> None:
         """Hold the sessions of a key that wait against its limit, if it has one: one more waits, or is connected.
@@ -98,9 +111,9 @@ class Parking:
         Those that have waited longest go first.
         """
         if usage.has_too_many_sessions(len(self._waiting)):  # it may, all of them being its
-            own = [name for name in self._waiting if self._sessions[name].key.salt == usage.key.salt]
-            while own and usage.has_too_many_sessions(len(own)):
-                self._give_up(own.pop(0))
+            owner = self._owners.get(usage.key.salt)
+            while owner is not None and owner.sizes and usage.has_too_many_sessions(len(owner.sizes)):
+                self._give_up(next(iter(owner.sizes)))
 
     def end(self, session: ResumableSession, client: Client) -> None:
         """A client ends its session. Nothing happens if another one has it."""
@@ -119,14 +132,6 @@ class Parking:
         for name in list(self._waiting):
             self._give_up(name)
 
-    def _longest(self, sizes: Mapping[str, int]) -> str:
-        """What has waited longest of whoever has most by these sizes, and has any."""
-        owners: Counter[str] = Counter()
-        for name, size in sizes.items():
-            owners[self._sessions[name].key.salt] += size
-        ((owner, _),) = owners.most_common(1)
-        return next(name for name in self._waiting if sizes[name] and self._sessions[name].key.salt == owner)
-
     def _give_up(self, name: str) -> None:
         session = self._sessions.pop(name)
         self._unpark(session)
@@ -138,5 +143,10 @@ class Parking:
         timer = self._waiting.pop(session.name, None)
         if timer is not None:
             timer.cancel()
-            self._bytes -= self._sizes.pop(session.name)
+            owner = self._owners[session.salt]
+            size = owner.sizes.pop(session.name)
+            owner.bytes -= size
+            self._bytes -= size
+            if not owner.sizes:
+                del self._owners[session.salt]
             self._metrics.parked.dec()

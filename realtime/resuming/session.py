@@ -59,6 +59,7 @@ class ResumableSession(Session):
     def __init__(self, service: Service, usage: Usage, name: str, names: Mapping[str, object]) -> None:
         self.name = name
         self.key = usage.key
+        self.salt = usage.key.salt
         self.usage = usage
         self.names = names
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -70,7 +71,7 @@ class ResumableSession(Session):
         self._again: set[int] = set()  # requests that a client which resumed may ask for again
         self._loop = asyncio.get_running_loop()
         self._expiry: asyncio.TimerHandle | None = None
-        super().__init__(service, usage.key.salt, self._deliver, names, usage)
+        super().__init__(service, self.salt, self._deliver, names, usage)
 
     # Clients come and go ---------------------------------------------------------------------------------------
 

@@ -283,10 +283,11 @@ class Connection:
         if self._parking is not None:
             self._parking.make_room(usage)
         if self._parking is None or not (hello.resumable or hello.resume):
-            session = Session(self._service, usage.key.salt, self.send, self._names, usage)
+            self._session = session = Session(self._service, usage.key.salt, self.send, self._names, usage)
             self.send(self._welcome(usage, self._name))
         else:
-            session = resumable = ResumableSession(self._service, usage, self._name, self._names)
+            # Ours from now on, so that it ends with us whatever fails.
+            self._session = session = resumable = ResumableSession(self._service, usage, self._name, self._names)
             resumable.attach(self)
             self._parking.add(resumable)
             self.send(self._welcome(usage, self._name, resumable.secret))

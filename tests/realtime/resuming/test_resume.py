@@ -609,3 +609,18 @@ async def test_a_large_message_whose_connection_breaks_while_it_is_read_is_not_h
         assert held._documents[URI].text == document.text
         await session.close()
     await network.close()
+
+
+async def test_a_session_that_cannot_be_welcomed_is_not_kept(serve, dial, monkeypatch, until) -> None:
+    """Whatever fails in beginning it: nobody could ever come for it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OverflowError("too large to say")
+
+    server = await serve()
+    monkeypatch.setattr(Connection, "_welcome", fail)
+    wire = await dial(server, hello=False)
+    await wire.send(Hello(None, "tests", True))
+    assert (await wire.closed())[0] == 1011
+    await until(lambda: server._metrics.sessions.value == 0)
+    assert len(server._parking) == 0
