@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from picows import WSError, WSFrame, WSHandshakeError, WSListener, WSMsgType, WSTransport, ws_connect
 
-from .transport import CLOSE_TIMEOUT, MAX_FRAME, Inbox, NoWebSocket, Refused, Transport
+from .transport import CLOSE_TIMEOUT, LIBRARY_LOG, MAX_FRAME, Inbox, NoWebSocket, Redirected, Refused, Transport
 
 
 class PicowsTransport(Transport):
@@ -43,7 +43,7 @@ class PicowsTransport(Transport):
 
         Raises:
             TimeoutError: the server took the connection and did not answer within ``open_timeout`` seconds.
-            Refused, NoWebSocket, OSError: there is no connection.
+            Refused, Redirected, NoWebSocket, OSError: there is no connection.
 
         """
         keepalive: dict[str, Any] = {}
@@ -64,6 +64,7 @@ class PicowsTransport(Transport):
                     max_frame_size=MAX_FRAME,
                     max_redirects=0,
                     ssl_context=ssl,
+                    logger_name=LIBRARY_LOG,
                     **keepalive,
                 )
 
@@ -77,9 +78,13 @@ class PicowsTransport(Transport):
         except WSHandshakeError as error:
             if error.response is None:
                 raise NoWebSocket(str(error)) from None
-            after = error.response.headers.get("Retry-After")
-            raise Refused(int(error.response.status), bytes(error.raw_body or b""), after) from None
-        except WSError as error:
+            status, location = int(error.response.status), error.response.headers.get("Location")
+            if 300 <= status < 400 and location is not None:
+                raise Redirected(status, location) from None
+            raise Refused(status, bytes(error.raw_body or b""), error.response.headers.get("Retry-After")) from None
+        except OSError:  # a certificate that is not trusted is a ValueError, too
+            raise
+        except (WSError, ValueError) as error:
             raise NoWebSocket(str(error)) from None
         if not isinstance(listener, _Listener):
             raise NoWebSocket("the connection was closed before it answered")

@@ -38,7 +38,7 @@ from .errors import (
 )
 from .reconnecting import OnConnection, Reconnect
 from .session import Session
-from .transport import NoWebSocket, Refused, Transport, WebsocketsTransport
+from .transport import NoProxy, NoWebSocket, Redirected, Refused, Transport, WebsocketsTransport
 
 TransportName = Literal["auto", "websockets", "picows"]
 _TRANSPORTS: Final = get_args(TransportName)
@@ -196,6 +196,13 @@ class connect:
             )
         except Refused as refused:
             raise self._refused(refused.status, refused.body, _seconds(refused.retry_after)) from None
+        except Redirected as redirected:
+            raise self._redirected(redirected.status, redirected.location) from None
+        except NoProxy as error:
+            raise ConnectionFailed(
+                f"can't connect to {self._url} through the proxy that the environment names: {error}. Correct it, or "
+                "name the host in no_proxy"
+            ) from None
         except NoWebSocket as error:
             raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: {error}") from None
         except TimeoutError:
@@ -245,6 +252,17 @@ class connect:
             case _:
                 raise ConnectionFailed(f"what answers at {self._url} is no Warmline server: it said no welcome")
 
+    def _redirected(self, status: int, location: str) -> ConnectionFailed:
+        place = location[:200]
+        scheme, _, rest = place.partition("://")
+        meant = {"http": "ws", "https": "wss"}.get(scheme.lower(), scheme)
+        if self._url.lower().startswith("wss:") and meant != "wss":
+            advice = ", which has no TLS, so nothing is sent there; name the service's own URL"
+        else:
+            advice = f": use {meant}://{rest}" if meant in ("ws", "wss") else ": name the WebSocket's own URL"
+        # Those of networks that want a password first, and of maintenance, are for a while.
+        return ConnectionFailed(f"{self._url} redirects to {place}{advice}", retryable=status in (302, 303, 307))
+
     def _refused(self, status: int, body: bytes, after: float | None) -> WarmlineError:
         said = body.decode(errors="replace").strip()
         reason = f": {said[:200]}" if said else ""
@@ -278,9 +296,14 @@ def _host(url: str) -> str | None:
     """The host that a WebSocket URL names; None if it is no such URL."""
     try:
         parts = urlsplit(url)
-        return parts.hostname if parts.scheme in ("ws", "wss") and parts.port != 0 else None
-    except ValueError:  # brackets that don't close, or a port that is none
+        if parts.scheme not in ("ws", "wss") or parts.port == 0 or parts.fragment or parts.hostname is None:
+            return None
+        if parts.username is not None and parts.password is None:
+            return None
+        parts.hostname.encode("idna")
+    except ValueError:  # brackets that don't close, a port that is none, or a label that DNS can't have
         return None
+    return parts.hostname
 
 
 def _is_loopback(host: str) -> bool:

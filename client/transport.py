@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +13,13 @@ from typing import Any, Final
 import websockets.asyncio.client as websockets_client
 from warmline.realtime import FrameBounds, masked_frame, read_unmasked
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidProxy,
+    InvalidStatus,
+    ProxyError,
+    WebSocketException,
+)
 from websockets.frames import (  # type: ignore[attr-defined]  # `apply_mask`, native where it can be
     DATA_OPCODES,
     Frame,
@@ -28,6 +35,12 @@ MAX_FRAME: Final = 16 << 20
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that the closing handshake may take before the connection is cut."""
 
+LIBRARY_LOG: Final = logging.getLogger("warmline.client.websocket")
+"""Where the libraries below log. For debugging they say all that is sent, so the API key and people's text, too: a
+program that debugs itself has not asked for that, and gets it only by this logger's own level.
+"""
+LIBRARY_LOG.setLevel(logging.INFO)
+
 OnFrame = Callable[[str | bytes], None]
 OnEnd = Callable[[int, str], None]
 
@@ -42,8 +55,21 @@ class Refused(Exception):
         self.retry_after = retry_after
 
 
+class Redirected(Exception):
+    """The server answered the upgrade with the name of another place, which is not gone to."""
+
+    def __init__(self, status: int, location: str) -> None:
+        super().__init__(status, location)
+        self.status = status
+        self.location = location
+
+
 class NoWebSocket(Exception):
     """What answered does not speak WebSocket."""
+
+
+class NoProxy(Exception):
+    """The proxy that the environment names is none, or does not connect."""
 
 
 class Inbox:
@@ -188,8 +214,11 @@ class WebsocketsTransport(Transport):
     ) -> WebsocketsTransport:
         """Connect, through the proxy that the environment names if ``proxy``.
 
+        Redirects to other WebSocket URLs are followed, without the headers where those are another server's, and
+        never from TLS to none.
+
         Raises:
-            Refused, NoWebSocket, OSError: there is no connection.
+            Refused, Redirected, NoWebSocket, NoProxy, OSError: there is no connection.
 
         """
         trust: dict[str, Any] = {} if ssl is None else {"ssl": ssl}  # None would mean no TLS
@@ -205,6 +234,7 @@ class WebsocketsTransport(Transport):
                 ping_timeout=ping_interval,
                 close_timeout=CLOSE_TIMEOUT,
                 max_size=MAX_FRAME,
+                logger=LIBRARY_LOG,
                 create_connection=_Connection,
                 **trust,
             )
@@ -212,7 +242,18 @@ class WebsocketsTransport(Transport):
             response = error.response
             after = response.headers.get("Retry-After")
             raise Refused(response.status_code, bytes(response.body or b""), after) from None
-        except (InvalidHandshake, EOFError) as error:
+        except InvalidProxy as error:  # whose own message has its password
+            raise NoProxy(error.msg) from None
+        except (ProxyError, ImportError) as error:  # SOCKS needs a library more
+            raise NoProxy(str(error)) from None
+        except OSError:  # a certificate that is not trusted is a ValueError, too
+            raise
+        except (WebSocketException, EOFError, ValueError, LookupError) as error:
+            # Raised while a redirect was looked at, of which there may be none, several, or what is no URL.
+            redirect = error.__cause__ or error.__context__
+            if isinstance(redirect, InvalidStatus):
+                (location, *_) = redirect.response.headers.get_all("Location")
+                raise Redirected(redirect.response.status_code, location) from None
             raise NoWebSocket(str(error)) from None
         assert isinstance(connection, _Connection)
         return cls(connection, text)

@@ -7,7 +7,7 @@ import gc
 import socket
 
 import pytest
-from warmline.client import ConnectionFailed, ConnectionLost, connect, handshake
+from warmline.client import ConnectionFailed, ConnectionLost, InvalidArgument, connect, handshake
 from warmline.client.session import PENDING_BYTES
 from warmline.client.transport import MAX_FRAME
 from warmline.realtime.protocol import JSON, Accepted, Change, Complete, Delta, Done, Hello, Welcome
@@ -230,3 +230,88 @@ async def test_a_program_that_changes_faster_than_the_network_takes_is_held_back
         assert changes < 200 and session._link._transport.unsent < 4 * PENDING_BYTES
         resume.set()
         await changing
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "said", "again"),
+    [
+        (301, "https://there.example/v1", "redirects to https://there.example/v1: use wss://there.example/v1", False),
+        (302, "http://there.example/", "redirects to http://there.example/: use ws://there.example/", True),
+        (302, "ftp://there.example/", "redirects to ftp://there.example/: name the WebSocket's own URL", True),
+        (308, "ws://there.example:70000/", "redirects to ws://there.example:70000/", False),
+        (302, "http://[", r"redirects to http://\[", True),
+    ],
+)
+async def test_a_redirect_to_what_is_no_websocket_is_said_with_what_to_name(
+    transport: str, status: int, location: str, said: str, again: bool
+) -> None:
+    """It is not gone to, whatever stands there."""
+
+    async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status} Elsewhere\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+        writer.write(head.encode())
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(redirect, "127.0.0.1", 0) as server:
+        with pytest.raises(ConnectionFailed, match=said) as failed:
+            await connect(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        assert failed.value.retryable is again
+
+
+def test_a_redirect_away_from_tls_is_not_advised() -> None:
+    """The key would go there in clear."""
+    failed = connect("wss://here.example", token="key")._redirected(301, "http://there.example/")
+    assert "which has no TLS" in str(failed) and "use ws" not in str(failed)
+
+
+@pytest.mark.parametrize("proxy", ["gopher://user:hunter2@proxy:1", "http://user:hunter2@127.0.0.1:{port}"])
+async def test_a_proxy_that_is_none_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    """A scheme that there is not, or a proxy that refuses."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Authenticate\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy", "socks_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, proxy.format(port=server.sockets[0].getsockname()[1]))
+        with pytest.raises(ConnectionFailed, match="through the proxy that the environment names") as failed:
+            await connect("ws://there.example")
+    assert "hunter2" not in str(failed.value)
+
+
+@pytest.mark.parametrize("url", ["ws://a..b", f"ws://{'a' * 64}.example", "ws://user@host", "ws://host/#part"])
+def test_a_url_that_no_library_would_dial_is_none(url: str) -> None:
+    """It is said at once, and to both."""
+    with pytest.raises(InvalidArgument, match="no WebSocket URL"):
+        connect(url)
+
+
+async def test_no_log_has_the_key_or_a_text(scripted, caplog: pytest.LogCaptureFixture) -> None:
+    """Also where a program lets everything log for debugging, as it does with its own."""
+
+    async def script(peer) -> None:
+        await peer.greet()
+        request = await peer.next(Complete)
+        await peer.send(Accepted(request.request, 1), Delta(1, "answered-words"), Done(request.request, "stop"))
+        await peer.idle()
+
+    caplog.set_level(1)
+    for name in ("websockets.client", "picows.client"):
+        caplog.set_level(1, name)
+    async with scripted(script) as url, connect(url, token="sekrit-key", subprotocol=JSON) as session:
+        document = await session.open("a", "typed-words")
+        await session.complete(document, 0).result()
+    said = {True: "", False: ""}  # what the scripted server's library says, and what is said on this side
+    for record in caplog.records:
+        said[record.name == "websockets.server"] += record.getMessage()
+    for secret in ("sekrit-key", "typed-words", "answered-words"):
+        assert secret in said[True], "nothing was logged that could have it"
+        assert secret not in said[False]
