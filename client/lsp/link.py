@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from ..errors import WarmlineError
+from ..errors import ConnectionFailed, SessionClosed, WarmlineError
 from ..session import Session
 
 FIRST_DELAY: Final = 0.5
@@ -55,6 +55,7 @@ class Link:
         self._wanted = asyncio.Event()
         self._attempts = asyncio.Condition()
         self._told = False
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -70,11 +71,14 @@ class Link:
 
     async def close(self) -> None:
         """End the session, and make no other."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
+        self.error = SessionClosed()
+        await self._attempted()
 
     async def wanted(self) -> Session:
         """The session; where there is none, one attempt is made now, whatever the interval.
@@ -86,33 +90,31 @@ class Link:
         session = self.session
         if session is not None:
             return session
+        if self._closed:
+            raise SessionClosed
         self.start()
         self._wanted.set()
         async with self._attempts:
             await self._attempts.wait()
         session = self.session
         if session is None:
-            assert self.error is not None
-            raise self.error.with_traceback(None)
+            raise (self.error or ConnectionFailed("the session ended at once")).with_traceback(None)
         return session
 
     async def _run(self) -> None:
         delay = self._first_delay
-        loop = asyncio.get_running_loop()
         while True:
             self._wanted.clear()
             try:
-                session = self._session = await self._connect()
+                lasted = await self._attempt()
             except WarmlineError as error:
                 await self._failed(error)
+            except Exception as error:
+                # A fault of ours, or of a library. Its own words are not logged: they may have what was sent.
+                _log.error("connecting failed: %s", type(error).__name__)
+                await self._failed(ConnectionFailed(f"connecting failed by a fault ({type(error).__name__})"))
             else:
-                began = loop.time()
-                self.error, self._told = None, False
-                self._events.connected(session)
-                await self._attempted()
-                self.error = await session.wait_closed()
-                _log.info("the session ended: %s", self.error)
-                if loop.time() - began >= SETTLED:
+                if lasted >= SETTLED:
                     delay = self._first_delay
             try:
                 async with asyncio.timeout(delay * (0.5 + self._chance())):
@@ -120,13 +122,32 @@ class Link:
             except TimeoutError:
                 delay = min(2 * delay, LONGEST_DELAY)
 
+    async def _attempt(self) -> float:
+        """Connect, and return when the session has ended, with the seconds that it lasted."""
+        session = self._session = await self._connect()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            self.error, self._told = None, False
+            self._events.connected(session)
+            await self._attempted()
+            self.error = await session.wait_closed()
+        except Exception:
+            await session.close()
+            raise
+        _log.info("the session ended: %s", self.error)
+        return loop.time() - began
+
     async def _failed(self, error: WarmlineError) -> None:
         _log.info("no session: %s", error)
         self.error = error
+        await self._attempted()
         if not self._told:
             self._told = True
-            self._events.unreachable(error)
-        await self._attempted()
+            try:
+                self._events.unreachable(error)
+            except Exception as fault:
+                _log.error("nobody could be told that there is no session: %s", type(fault).__name__)
 
     async def _attempted(self) -> None:
         async with self._attempts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from warmline.client import ConnectionFailed, ConnectionLost, Unauthorized, WarmlineError
+from warmline.client import ConnectionFailed, ConnectionLost, SessionClosed, Unauthorized, WarmlineError
 from warmline.client.lsp import link as link_module
 from warmline.client.lsp.link import Link
 
@@ -36,7 +36,8 @@ class Service:
     """Something to connect to, which is there or not; and who is told of it."""
 
     def __init__(self) -> None:
-        self.there: WarmlineError | None = None
+        self.there: Exception | None = None
+        self.deaf: Exception | None = None
         self.attempts = 0
         self.sessions: list[FakeSession] = []
         self.told: list[WarmlineError] = []
@@ -50,9 +51,13 @@ class Service:
 
     def connected(self, session) -> None:
         self.sessions.append(session)
+        if self.deaf is not None:
+            raise self.deaf
 
     def unreachable(self, error: WarmlineError) -> None:
         self.told.append(error)
+        if self.deaf is not None:
+            raise self.deaf
 
 
 async def until(condition) -> None:
@@ -145,3 +150,47 @@ async def test_closing_ends_the_session_and_makes_no_other(service) -> None:
     assert service.sessions[0].closed
     await asyncio.sleep(0.02)
     assert service.attempts == 1
+
+
+async def test_no_fault_ends_it_and_whoever_waits_is_woken(link, service, caplog) -> None:
+    """Whatever connecting raises; the log has nothing of what that says."""
+    service.there = RuntimeError("Bearer sekrit")
+    async with asyncio.timeout(10):
+        with pytest.raises(ConnectionFailed, match="by a fault"):
+            await link.wanted()
+        assert [str(error) for error in service.told] == [str(link.error)]
+        service.there = None
+        assert await link.wanted() is service.sessions[0]
+    assert "RuntimeError" in caplog.text and "sekrit" not in caplog.text
+
+
+async def test_an_editor_that_can_not_be_told_ends_nothing(link, service) -> None:
+    """A session that was made in vain is closed, and the next attempt is made."""
+    service.deaf = BrokenPipeError("the editor has gone")
+    service.there = ConnectionFailed("nothing listens there")
+    async with asyncio.timeout(10):
+        with pytest.raises(ConnectionFailed):
+            await link.wanted()
+        service.there = None
+        await until(lambda: len(service.sessions) > 1)
+        assert service.sessions[0].closed
+        service.deaf = None
+        assert await link.wanted() is service.sessions[-1]
+
+
+async def test_closing_wakes_who_waits_for_a_session(service) -> None:
+    """Nor does anybody wait later."""
+    never = asyncio.Event()
+
+    async def connect() -> FakeSession:
+        await never.wait()
+        return FakeSession()
+
+    link = Link(connect, service)
+    waiting = asyncio.create_task(link.wanted())
+    await asyncio.sleep(0.01)
+    await link.close()
+    async with asyncio.timeout(10):
+        for wanted in (waiting, link.wanted()):
+            with pytest.raises(SessionClosed):
+                await wanted
