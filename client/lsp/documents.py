@@ -15,7 +15,7 @@ from ..document import Document
 from ..errors import WarmlineError
 from ..session import Session
 from .exclusions import exclusion_reason, uri_path
-from .git_ignored import git_ignores
+from .git_ignored import IGNORED, git_exclusion
 from .settings import Settings
 from .text import Encoding, LineText
 
@@ -122,12 +122,12 @@ class Documents:
 
     Args:
         settings: say what may.
-        ignores: whether git ignores a file.
+        git: why git keeps a file from being sent; None if it doesn't.
     """
 
-    def __init__(self, settings: Settings, ignores: Callable[[Path], Awaitable[bool]] = git_ignores) -> None:
+    def __init__(self, settings: Settings, git: Callable[[Path], Awaitable[str | None]] = git_exclusion) -> None:
         self._settings = settings
-        self._ignores = ignores
+        self._git = git
         self._open: dict[str, OpenDocument] = {}
         self._reasons: dict[OpenDocument, asyncio.Task[str | None]] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -193,8 +193,10 @@ class Documents:
         reason = exclusion_reason(document.uri, settings.exclude, settings.document_schemes)
         if reason is not None or not settings.exclude_git_ignored or not document.uri.lower().startswith("file:"):
             return reason
-        ignored = await self._ignores(Path(uri_path(document.uri)))
-        return "files that git ignores are never sent" if ignored else None
+        reason = await self._git(Path(uri_path(document.uri)))
+        if reason not in (None, IGNORED):
+            _log.warning("%s is not sent: %s", document.uri, reason)
+        return reason
 
     async def _sync(self, document: OpenDocument, session: Session) -> None:
         try:
