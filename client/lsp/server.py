@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 from lsprotocol import types
-from pygls.exceptions import FeatureRequestError, JsonRpcInvalidParams
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import lsp_method
 
 from ..errors import InvalidArgument, Unauthorized, WarmlineError
 from ..handshake import connect
@@ -22,6 +22,7 @@ from .documents import Documents, OpenDocument
 from .edits import Answer, Edits
 from .failures import HOW_TO_SET_A_KEY, CommandFailure
 from .link import Link
+from .messages import StrictProtocol
 from .progress import WorkDone
 from .settings import Settings, parse_settings
 from .text import Encoding
@@ -34,7 +35,7 @@ _ENCODINGS: Final[dict[str, Encoding]] = {"utf-8": "utf-8", "utf-16": "utf-16", 
 _log = logging.getLogger(__name__)
 
 
-class _Protocol(LanguageServerProtocol):
+class _Protocol(StrictProtocol):
     """The library's, but for what it does by itself that would be done twice, or not as it should.
 
     It keeps documents whose lines end at each form feed, too; here `Documents` keeps them. And it lets a command that
@@ -74,12 +75,13 @@ class WarmlineServer(LanguageServer):
         token: the API key.
 
     Attributes:
-        ended: whether the editor has said ``shutdown``.
+        protocol: takes messages, and knows whether the editor has said ``shutdown`` and ``exit``.
     """
+
+    protocol: _Protocol
 
     def __init__(self, url: str, token: str | None) -> None:
         super().__init__("warmline", importlib.metadata.version("warmline"), protocol_cls=_Protocol)
-        self.ended = False
         self._url = url
         self._token = token
         self._encoding: Encoding = "utf-16"
@@ -107,7 +109,6 @@ class WarmlineServer(LanguageServer):
 
         @self.feature(types.SHUTDOWN)
         async def shutdown(params: None) -> None:
-            self.ended = True
             await self._documents.end()
             await self._link.close()
 
@@ -135,6 +136,7 @@ class WarmlineServer(LanguageServer):
         chosen = self.workspace.position_encoding
         self._encoding = _ENCODINGS[str(getattr(chosen, "value", chosen))]
         self._take(settings)
+        self.protocol.initialized = True
 
     # The service ------------------------------------------------------------------------------------------------
 
@@ -256,7 +258,10 @@ class WarmlineServer(LanguageServer):
         else:
             edit = types.WorkspaceEdit(changes={document.uri: edits})
         params = types.ApplyWorkspaceEditParams(edit, label="Warmline")
-        answer = await self.protocol.send_request_async(types.WORKSPACE_APPLY_EDIT, params)
+        try:
+            answer = await self.protocol.send_request_async(types.WORKSPACE_APPLY_EDIT, params)
+        except JsonRpcException as error:  # the editor's
+            return Answer(False, error.message)
         why = getattr(answer, "failureReason", None) or "it gave no reason"
         return Answer(bool(getattr(answer, "applied", True)), why)
 

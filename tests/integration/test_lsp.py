@@ -46,14 +46,16 @@ class EditorProcess:
 
 
 @contextlib.asynccontextmanager
-async def running(*arguments: str) -> AsyncIterator[EditorProcess]:
+async def running(*arguments: str, **environment: str) -> AsyncIterator[EditorProcess]:
     path = Path(__file__).parents[1] / "client" / "lsp" / "editor.py"
     spec = importlib.util.spec_from_file_location("lsp_editor", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **environment}
+    )
     assert process.stdin is not None and process.stdout is not None
     editor = module.Editor(process.stdin.write)
     reading = asyncio.create_task(editor.read(process.stdout))
@@ -203,6 +205,49 @@ async def test_its_exit_code_says_whether_the_editor_took_leave(ending, status) 
         assert await run.ended() == (status, "")
 
 
+async def test_a_log_for_debugging_has_no_key_no_text_and_no_instruction(scripted_server) -> None:
+    """Neither as it is, nor as the bytes of a frame; nor does what is no message come into it."""
+    async with running("--url", scripted_server.url, "--log-level", "debug", WARMLINE_API_KEY="sekrit-key") as run:
+        editor = run.editor
+        await editor.initialize({"completions": {"maxTokens": 4}})
+        await editor.hear("window/logMessage")
+        text = "# DOCUMENTWORDS\nx = 1\n"
+        editor.open(URI, text)
+        editor.type(URI, 0, 0, "# TYPEDWORDS\n")
+        await editor.suggested(URI, len(editor.buffers[URI].text), explicit=True)
+        with contextlib.suppress(Exception):  # whether this model changes anything is not what it is about
+            await editor.edit(URI, 0, len(text), "rename x to INSTRUCTIONWORDS")
+        editor.send_body(b'{"UNREADWORDS')
+        with pytest.raises(Exception, match="not as LSP has them"):
+            await editor.ask("textDocument/inlineCompletion", {"textDocument": "UNREADWORDS"})
+        await editor.ask("shutdown")
+        editor.notify("exit")
+        status, log = await run.ended()
+    assert status == 0
+    assert "DEBUG warmline" in log or "INFO warmline" in log, "nothing was logged for debugging"
+    for secret in ("sekrit-key", "DOCUMENTWORDS", "TYPEDWORDS", "INSTRUCTIONWORDS", "UNREADWORDS"):
+        assert secret not in log
+        assert secret.encode()[:5].hex(" ") not in log
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "answers"),
+    [
+        (b"", 1, 0),
+        (b'Content-Length: 46\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"initialize"}', 1, 1),
+    ],
+)
+def test_what_is_no_pipe_is_read_to_its_end(tmp_path: Path, said: bytes, status: int, answers: int) -> None:
+    """A file, and the empty one, as it is where something starts it without an editor."""
+    path = tmp_path / "said" if said else Path(os.devnull)
+    if said:
+        path.write_bytes(said)
+    with path.open("rb") as source:
+        result = subprocess.run(COMMAND, stdin=source, capture_output=True, timeout=60)
+    assert (result.returncode, result.stderr) == (status, b"")
+    assert result.stdout.count(b"Content-Length") == answers
+
+
 def test_a_person_who_calls_it_is_told_that_editors_do() -> None:
     """It would wait for ever for what nobody types."""
     controller, terminal = os.openpty()
@@ -213,6 +258,9 @@ def test_a_person_who_calls_it_is_told_that_editors_do() -> None:
         os.close(controller)
     assert (result.returncode, result.stdout) == (2, "")
     assert "started by an editor" in result.stderr
+    closed = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *COMMAND], capture_output=True, text=True, timeout=60)
+    assert closed.returncode == 2
+    assert "started by an editor" in closed.stderr
 
 
 def test_it_needs_neither_torch_nor_the_engine() -> None:

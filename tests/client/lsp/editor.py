@@ -19,6 +19,7 @@ class Answered(Exception):
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error["message"])
+        self.error = error
         self.number = error["code"]
         self.code = (error.get("data") or {}).get("code")
 
@@ -68,7 +69,8 @@ class Editor:
     Attributes:
         buffers: the open texts, by URI.
         heard: the notifications that came, each with its parameters.
-        answers: what is answered to a request of the server, by its method.
+        answers: what is answered to a request of the server, by its method; an `Answered` is answered as an error.
+        unread: the errors that came for messages whose id the server could not read.
     """
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
@@ -78,6 +80,7 @@ class Editor:
             "workspace/applyEdit": self.applied,
             "window/workDoneProgress/create": lambda params: None,
         }
+        self.unread: list[dict[str, Any]] = []
         self.encoding = "utf-16"
         self.asked = 0
         self._write = write
@@ -93,7 +96,10 @@ class Editor:
             self._take(json.loads(await reader.readexactly(length)))
 
     def _take(self, message: dict[str, Any]) -> None:
-        if "method" not in message:
+        if "method" not in message and message["id"] is None:
+            self.unread.append(message["error"])
+            self._news.set()
+        elif "method" not in message:
             waiting = self._waiting.pop(message["id"])
             if waiting.cancelled():
                 return
@@ -103,13 +109,17 @@ class Editor:
                 waiting.set_result(message.get("result"))
         elif "id" in message:
             result = self.answers[message["method"]](message["params"])
-            self._send({"id": message["id"], "result": result})
+            failed = isinstance(result, Answered)
+            self._send({"id": message["id"], **({"error": result.error} if failed else {"result": result})})
         else:
             self.heard.append((message["method"], message.get("params")))
             self._news.set()
 
     def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.send_body(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def send_body(self, body: bytes) -> None:
+        """Send what may be no message behind a header."""
         self._write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
     def notify(self, method: str, params: object = None) -> None:
@@ -126,6 +136,13 @@ class Editor:
     def cancel(self) -> None:
         """Cancel the newest request."""
         self.notify("$/cancelRequest", {"id": self.asked})
+
+    async def refused(self, count: int) -> list[int]:
+        """The codes of what came for messages without an id that could be read, once there are so many."""
+        while len(self.unread) < count:
+            self._news.clear()
+            await self._news.wait()
+        return [error["code"] for error in self.unread]
 
     async def hear(self, method: str, count: int = 1) -> list[Any]:
         """The parameters of the notifications of a method, once there are so many."""
