@@ -216,16 +216,18 @@ class Edits:
             outcome = Outcome(bool(replacements), result.reason, inserted, deleted, speed)
             if not replacements:
                 return outcome
-            edition = document.edition
-            expected = document.expect(_replaced(document.lines.text, replacements))
+            edition, before = document.edition, document.lines.text
+            expected = document.expect(_replaced(before, replacements))
             answer = await self._apply(document, replacements)
             if answer.applied:
                 # Neovim says so, too, where it has left an edit of an older version alone.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(expected.wait(), PATIENCE_SECONDS)
-                there = result.text != "" and result.text in document.lines.text
-                if expected.is_set() or there or document.edition == edition:
+                if expected.is_set() or _has_come(result.text, before, document.lines.text):
                     return outcome
+                if document.edition == edition:  # it may still report it, so it isn't offered twice
+                    what = "The editor says that it put the edit in, and has reported no change of the text"
+                    raise CommandFailure("not_applied", f"{what}. Look whether it is there, and ask again if not.")
             elif document.edition == edition:
                 raise CommandFailure("not_applied", f"The editor did not put the edit in: {answer.why}")
             else:
@@ -239,6 +241,11 @@ class Edits:
         if copy is not result.document:
             raise ConnectionLost("the connection was lost before the edit could be put in")
         return result.document.replacements(result)
+
+
+def _has_come(result: str, before: str, after: str) -> bool:
+    """Whether the result of an edit stands in a text more often than it did, whatever was typed beside it."""
+    return result != "" and after.count(result) > before.count(result)
 
 
 def _replaced(text: str, replacements: Sequence[Replacement]) -> str:

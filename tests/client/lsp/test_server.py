@@ -151,19 +151,20 @@ async def test_several_changes_at_once_and_whole_texts_are_the_changes_that_they
 
 async def test_what_was_typed_while_a_document_was_handed_over_follows_it(editing, serve_script) -> None:
     """As the difference that it makes, however many keys there were."""
-    slow = asyncio.Event()
+    begun, slow = asyncio.Event(), asyncio.Event()
     changes = []
 
     async def script(peer) -> None:
         await peer.greet()
         await peer.next(Open)
+        begun.set()
         await slow.wait()
         changes.append(await peer.next(Change))
         await peer.idle()
 
     async with serve_script(script) as url, editing(url) as editor:
         editor.open(URI, "x = 1\n")
-        await editor.hear("window/logMessage")
+        await begun.wait()
         for index in range(300):
             editor.type(URI, index, index, "😀")
         await editor.command("warmline.status")
@@ -481,6 +482,58 @@ async def test_an_edit_that_the_editor_refuses_or_that_was_cut_is_no_success(edi
         assert buffer.text == "a = 1\n"
 
 
+@pytest.mark.parametrize("answer", [{"applied": True}, None])
+async def test_an_editor_that_says_so_and_changes_nothing_has_not_put_it_in(
+    editing, service, monkeypatch, answer
+) -> None:
+    """Also where what the edit makes stands somewhere else already. It is offered once."""
+    monkeypatch.setattr(edits, "PATIENCE_SECONDS", 0.1)
+    async with editing(service.url) as editor:
+        buffer = await opened(editor, service, "a = 1\n\na = 2\n")
+        offered = []
+        editor.answers["workspace/applyEdit"] = lambda params: offered.append(params) or answer
+        edited = editor.edit(URI, 0, 6, "make it 2")
+        await service.edits([4, -1, "2", 1])
+        with pytest.raises(Exception, match="reported no change") as refused:
+            await edited
+        assert refused.value.code == "not_applied"
+        assert (len(offered), buffer.text) == (1, "a = 1\n\na = 2\n")
+
+
+async def test_an_edit_that_is_left_alone_for_a_key_is_offered_again_though_its_like_stands_elsewhere(
+    editing, service, monkeypatch
+) -> None:
+    """What the text had before says nothing of whether it was put in."""
+    monkeypatch.setattr(edits, "PATIENCE_SECONDS", 0.1)
+    async with editing(service.url) as editor:
+        buffer = await opened(editor, service, "a = 1\n\na = 2\n")
+        put_in = editor.applied
+
+        def typed_just_then(params) -> object:
+            editor.answers["workspace/applyEdit"] = put_in
+            editor.type(URI, 0, 0, "#\n")
+            return {"applied": True}
+
+        editor.answers["workspace/applyEdit"] = typed_just_then
+        edited = editor.edit(URI, 0, 6, "make it 2")
+        await service.edits([4, -1, "2", 1])
+        assert (await edited)["applied"]
+        assert buffer.text == "#\na = 2\n\na = 2\n"
+
+
+async def test_an_editor_that_answers_an_edit_with_an_error_has_not_put_it_in(editing, service, lsp_editor) -> None:
+    """The message has the error's."""
+    async with editing(service.url) as editor:
+        await opened(editor, service, "a = 1\n")
+        failure = lsp_editor.Answered({"code": -32601, "message": "this editor can't"})
+        editor.answers["workspace/applyEdit"] = lambda params: failure
+        edited = editor.edit(URI, 0, 6, "make it 2")
+        await service.edits([4, -1, "2", 1])
+        with pytest.raises(Exception, match="this editor can't") as refused:
+            await edited
+        assert (refused.value.code, refused.value.number) == ("not_applied", -32803)
+
+
 async def test_an_editor_that_answers_nothing_has_put_the_edit_in_if_the_text_says_so(editing, service) -> None:
     """Eglot's of some versions do."""
     async with editing(service.url) as editor:
@@ -496,12 +549,18 @@ async def test_an_editor_that_answers_nothing_has_put_the_edit_in_if_the_text_sa
 async def test_editors_that_know_no_versions_of_edits_get_them_without(editing, service) -> None:
     """As LSP had it at first."""
     async with editing(service.url, workspace={"workspaceEdit": {}}) as editor:
-        await opened(editor, service, "a = 1\n")
+        buffer = await opened(editor, service, "a = 1\n")
         got = []
-        editor.answers["workspace/applyEdit"] = lambda params: got.append(params) or {"applied": True}
+
+        def put_in(params) -> object:
+            got.append(params)
+            editor.report(URI, buffer.edit(params["edit"]["changes"][URI]))
+            return {"applied": True}
+
+        editor.answers["workspace/applyEdit"] = put_in
         edited = editor.edit(URI, 0, 6, "make it 2")
         await service.edits([4, -1, "2", 1])
-        await edited
+        assert (await edited)["applied"]
         span = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 5}}
         assert got[0]["edit"] == {"changes": {URI: [{"range": span, "newText": "2"}]}}
 
