@@ -12,9 +12,11 @@ from .globs import glob_pattern
 DEFAULT_EXCLUSIONS: Final = (
     "**/.env",
     "**/.env.*",
+    "**/.envrc",
     "**/*.env",
     "**/*.pem",
     "**/*.key",
+    "**/*.p8",
     "**/*.p12",
     "**/*.pfx",
     "**/*.jks",
@@ -23,9 +25,11 @@ DEFAULT_EXCLUSIONS: Final = (
     "**/*.ovpn",
     "**/*.tfvars",
     "**/*.tfstate",
-    "**/id_{rsa,dsa,ecdsa,ed25519}",
+    "**/id_{rsa,dsa,ecdsa,ed25519}{,*[!b],*[!u]b,*[!p]ub,*[!.]pub}",
     "**/{credentials,secrets}.{json,yaml,yml,toml,ini}",
+    "**/service{-,_,}account*.json",
     "**/{.npmrc,.netrc,_netrc,.pypirc,.pgpass,.htpasswd,.git-credentials}",
+    "**/{.vault_pass,.vault_pass.*,kubeconfig,.dockerconfigjson,.boto,.s3cfg}",
     "**/{.ssh,.aws,.gnupg,.kube,.docker}/**",
 )
 """Files that tend to hold secrets."""

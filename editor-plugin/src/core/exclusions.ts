@@ -6,9 +6,11 @@ import { globPattern } from './globs.js';
 export const DEFAULT_EXCLUSIONS: readonly string[] = [
   '**/.env',
   '**/.env.*',
+  '**/.envrc',
   '**/*.env',
   '**/*.pem',
   '**/*.key',
+  '**/*.p8',
   '**/*.p12',
   '**/*.pfx',
   '**/*.jks',
@@ -17,9 +19,11 @@ export const DEFAULT_EXCLUSIONS: readonly string[] = [
   '**/*.ovpn',
   '**/*.tfvars',
   '**/*.tfstate',
-  '**/id_{rsa,dsa,ecdsa,ed25519}',
+  '**/id_{rsa,dsa,ecdsa,ed25519}{,*[!b],*[!u]b,*[!p]ub,*[!.]pub}',
   '**/{credentials,secrets}.{json,yaml,yml,toml,ini}',
+  '**/service{-,_,}account*.json',
   '**/{.npmrc,.netrc,_netrc,.pypirc,.pgpass,.htpasswd,.git-credentials}',
+  '**/{.vault_pass,.vault_pass.*,kubeconfig,.dockerconfigjson,.boto,.s3cfg}',
   '**/{.ssh,.aws,.gnupg,.kube,.docker}/**',
 ];
 
