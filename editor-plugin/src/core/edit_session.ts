@@ -195,5 +195,8 @@ export class EditSession extends Request implements RangeFollower {
         this.own.other(edit);
       }
     });
+    if (ours) {
+      this.own.whole((start, end) => this.document.slice(start, end));
+    }
   }
 }

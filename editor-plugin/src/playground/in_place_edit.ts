@@ -25,6 +25,9 @@ export class InPlaceEdit implements Disposable {
     return !this.over && (this.session.running || !this.session.settled);
   }
 
+  /** Whether it has put anything in, whatever became of that. */
+  didChange = false;
+
   /** Whether anything of it is in the document. */
   get hasChanged(): boolean {
     return !this.session.own.empty;
@@ -39,7 +42,7 @@ export class InPlaceEdit implements Disposable {
         numbers.add(line);
       }
     }
-    return numbers.size;
+    return Math.max(numbers.size, 1); // what was only deleted was in one
   }
 
   /** Why nothing more comes of it, where somebody took it back. */
@@ -105,6 +108,7 @@ export class InPlaceEdit implements Disposable {
         this.session.rejected(); // it was not recognised as ours, so it is a person's
         break;
       }
+      this.didChange = true;
     }
     this.mark();
     this.changed();

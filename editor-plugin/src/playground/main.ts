@@ -171,7 +171,8 @@ function endOfEdit(edit: InPlaceEdit): string {
     return `The edit ended: ${outcome?.error.message ?? 'it was given up'}`;
   }
   const { lines } = edit;
-  const what = edit.hasChanged ? `Changed ${lines === 1 ? 'one line' : `${lines} lines`}` : 'Nothing was changed';
+  const changed = edit.hasChanged ? `Changed ${lines === 1 ? 'one line' : `${lines} lines`}` : 'Changed, and nothing of that is left';
+  const what = edit.didChange ? changed : 'Nothing was changed';
   switch (outcome.reason) {
     case 'interrupted':
       return `Stopped. ${what}.`;

@@ -197,6 +197,7 @@ export class Workspace implements EditorActions {
       const ours = transaction.annotation(byEdit) !== undefined;
       const undone = transaction.isUserEvent('undo');
       const before = this.edit?.session.own.extent;
+      const revertible = this.edit?.revertible;
       const change = this.document.change(editsOf(transaction.changes));
       if (change === undefined) {
         continue;
@@ -207,6 +208,9 @@ export class Workspace implements EditorActions {
       }
       if (undone && before !== undefined && change.edits.some(({ start, end }) => start <= before.end && end >= before.start)) {
         this.edit?.undone();
+      }
+      if (this.edit?.revertible !== revertible) {
+        this.options.edited();
       }
       this.ghost.changed(change, typed, transaction.newSelection.main.head);
     }

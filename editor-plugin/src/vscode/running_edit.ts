@@ -49,6 +49,7 @@ export class RunningEdit implements vscode.Disposable {
     });
   }
 
+  /** Whether anything is left of what it did. */
   get hasChanged(): boolean {
     return !this.session.own.empty;
   }
@@ -72,6 +73,9 @@ export class RunningEdit implements vscode.Disposable {
       }
     }
     this.touched = this.session.own.extent;
+    if (this.state === 'pending' && !this.hasChanged) {
+      this.finish(); // all of it was deleted by hand: there is nothing to review
+    }
     this.wake();
     this.changed();
   }

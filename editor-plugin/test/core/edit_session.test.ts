@@ -50,7 +50,7 @@ describe('an edit', () => {
     document.change([{ start: 1, end: 2, text: 'Xb' }]);
     expect(server.last('change')).toMatchObject({ edits: [{ start: 1, end: 1, text: 'X' }], applied: { operations: 2 } });
     expect([session.applied, session.conflict]).toEqual([2, false]);
-    expect(session.own.inserted).toEqual([{ start: 1, end: 2 }]);
+    expect(session.own.inserted).toEqual([{ start: 0, end: 3 }]); // the word that it is in
   });
 
   it('is planned anew when a key comes before the editor has taken it', async () => {
