@@ -1,7 +1,7 @@
 /** What must not leave this machine: by scheme, by glob, by git. */
 import * as vscode from 'vscode';
 import { type ExclusionRules, exclusionReason } from '../core/index.js';
-import { gitIgnores } from './git_ignored.js';
+import { gitIgnores, onGitChange } from './git_ignored.js';
 import { onChange, setting } from './settings.js';
 
 export class Privacy implements vscode.Disposable {
@@ -21,6 +21,7 @@ export class Privacy implements vscode.Disposable {
       rules.onDidChange(again),
       rules.onDidCreate(again),
       rules.onDidDelete(again),
+      onGitChange(again),
       vscode.workspace.onDidGrantWorkspaceTrust(again),
       onChange(['enabled', 'exclude', 'excludeGitIgnored', 'documentSchemes'], again),
     ];
@@ -52,8 +53,17 @@ export class Privacy implements vscode.Disposable {
 
   private gitIgnores(uri: vscode.Uri): Promise<boolean> {
     const key = uri.toString();
-    const known = this.ignored.get(key) ?? gitIgnores(uri);
-    this.ignored.set(key, known);
-    return known;
+    const known = this.ignored.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const asked: Promise<boolean> = gitIgnores(uri).then(({ ignored, settled }) => {
+      if (!settled && this.ignored.get(key) === asked) {
+        this.ignored.delete(key); // a guess is for once
+      }
+      return ignored;
+    });
+    this.ignored.set(key, asked);
+    return asked;
   }
 }

@@ -1,8 +1,21 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { gitIgnores } from '../../src/vscode/git_ignored.js';
-import { Uri, reset, world } from './support/fake_vscode.js';
+import { Privacy } from '../../src/vscode/privacy.js';
+import { EventEmitter, Uri, reset, world } from './support/fake_vscode.js';
 
-const ignores = (path: string, scheme = 'file'): Promise<boolean> => gitIgnores(new Uri(scheme, path) as never);
+const ignores = async (path: string, scheme = 'file'): Promise<boolean> => (await gitIgnores(new Uri(scheme, path) as never)).ignored;
+
+/** What the git extension offers; tests set what it knows. */
+class GitApi {
+  state: 'uninitialized' | 'initialized' = 'initialized';
+  readonly changed = new EventEmitter<unknown>();
+  readonly opened = new EventEmitter<unknown>();
+  readonly onDidChangeState = this.changed.event;
+  readonly onDidOpenRepository = this.opened.event;
+  readonly onDidCloseRepository = new EventEmitter<unknown>().event;
+
+  constructor(public getRepository: (uri: Uri) => unknown) {}
+}
 
 /** VS Code's git extension, with a repository in the folder; returns the paths that it is asked about. */
 function installGit(answer: (path: string) => boolean, { enabled = true, isActive = true } = {}): string[] {
@@ -13,10 +26,8 @@ function installGit(answer: (path: string) => boolean, { enabled = true, isActiv
       return Promise.resolve(new Set(paths.filter(answer)));
     },
   };
-  const offers = {
-    enabled,
-    getAPI: () => ({ getRepository: (uri: Uri) => (uri.path.startsWith('/work/') ? repository : null) }),
-  };
+  const api = new GitApi((uri) => (uri.path.startsWith('/work/') ? repository : null));
+  const offers = { enabled, getAPI: () => api };
   const extension = {
     isActive,
     exports: isActive ? offers : undefined,
@@ -43,7 +54,7 @@ describe('whether git ignores a file', () => {
       'the file is in no repository that it knows',
       () => {
         installGit(() => false);
-        world.extensions.get('vscode.git')!.exports = { enabled: true, getAPI: () => ({ getRepository: () => null }) };
+        world.extensions.get('vscode.git')!.exports = { enabled: true, getAPI: () => new GitApi(() => null) };
       },
     ],
     [
@@ -84,11 +95,86 @@ describe('whether git ignores a file', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is no question for what is not saved yet, or lies in no folder that is open', async () => {
+  it.each(['/repository/.git/HEAD', '/repository/.git'])('is read from the rules up to the repository that the folder is in (%s)', async (mark) => {
+    world.files.set(mark, '');
+    world.files.set('/repository/.gitignore', 'local.py\n');
+    world.files.set('/repository/.git/info/exclude', 'mine/\n');
+    world.files.set('/.gitignore', '*\n'); // which is of no repository
+    world.folder = new Uri('file', '/repository/packages/app');
+    const paths = ['/repository/packages/app/local.py', '/repository/packages/app/mine/a.py', '/repository/packages/app/a.py'];
+    expect(await Promise.all(paths.map((path) => ignores(path)))).toEqual([true, true, false]);
+    world.folder = undefined; // as for a file that lies in no folder that is open
+    expect(await Promise.all(paths.map((path) => ignores(path)))).toEqual([true, true, false]);
+    expect(await ignores('/elsewhere/local.py')).toBe(false);
+  });
+
+  it('is read from what the folder says, too, where the file is in a repository within it', async () => {
+    world.files.set('/work/.gitignore', 'vendor/\n');
+    world.files.set('/work/vendor/.git', 'gitdir: elsewhere\n');
+    world.files.set('/work/lib/.git/info/exclude', 'mine.py\n');
+    const paths = ['/work/vendor/a.py', '/work/lib/mine.py', '/work/mine.py'];
+    expect(await Promise.all(paths.map((path) => ignores(path)))).toEqual([true, true, false]);
+  });
+
+  it('is that of the notebook for its cells', async () => {
+    const asked = installGit((path) => path.endsWith('secret.ipynb'));
+    const cell = new Uri('vscode-notebook-cell', '/work/secret.ipynb#1');
+    world.notebooks = [{ uri: new Uri('file', '/work/secret.ipynb'), getCells: () => [{ document: { uri: cell } }] }];
+    expect((await gitIgnores(cell as never)).ignored).toBe(true);
+    expect(asked).toEqual(['/work/secret.ipynb']);
+  });
+
+  it('is no question for what is not saved yet, or lies in no folder that is open and no repository', async () => {
     world.files.set('/work/.gitignore', '*\n');
     expect(await ignores('/work/Untitled-1', 'untitled')).toBe(false);
     expect(await ignores('/elsewhere/a.py')).toBe(false);
     world.folder = undefined;
     expect(await ignores('/work/a.py')).toBe(false);
+  });
+});
+
+describe('a git extension that has just started', () => {
+  const repository = { checkIgnore: (paths: string[]) => Promise.resolve(new Set(paths)) };
+  let api: GitApi;
+
+  beforeEach(() => {
+    reset();
+    vi.useFakeTimers();
+    Object.assign(world.settings, { enabled: true, exclude: [], documentSchemes: ['file'], excludeGitIgnored: true });
+    api = new GitApi(() => (api.state === 'initialized' ? repository : null));
+    api.state = 'uninitialized';
+    world.extensions.set('vscode.git', { isActive: true, exports: { enabled: true, getAPI: () => api }, activate: () => Promise.reject(new Error()) });
+  });
+
+  afterEach(() => vi.useRealTimers());
+
+  const initialized = (): void => {
+    api.state = 'initialized';
+    api.changed.fire('initialized');
+  };
+
+  it('is waited for until it has looked for repositories', async () => {
+    const answer = gitIgnores(new Uri('file', '/work/a.py') as never);
+    await vi.advanceTimersByTimeAsync(1000);
+    initialized();
+    expect(await answer).toEqual({ ignored: true, settled: true });
+    expect(api.changed.heard).toBe(0);
+  });
+
+  it('is asked again where the rules had to be read meanwhile, and what is sent is looked at anew', async () => {
+    const privacy = new Privacy();
+    let changes = 0;
+    privacy.onDidChange(() => changes++);
+    const document = { uri: new Uri('file', '/work/a.py') };
+    const objection = privacy.objection(document as never);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await objection).toBeUndefined();
+    const [again] = [privacy.objection(document as never)];
+    await vi.advanceTimersByTimeAsync(1);
+    initialized();
+    expect(await again).toContain('ignored by git');
+    expect(changes).toBe(1);
+    privacy.dispose();
+    expect([api.changed.heard, api.opened.heard]).toEqual([0, 0]);
   });
 });

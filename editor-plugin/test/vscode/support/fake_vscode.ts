@@ -39,6 +39,7 @@ export interface World {
   /** Files of the folder that is open, by path. */
   readonly files: Map<string, string>;
   folder: Uri | undefined;
+  notebooks: { uri: Uri; getCells(): { document: { uri: Uri } }[] }[];
 }
 
 export class Uri {
@@ -55,8 +56,8 @@ export class Uri {
     return `${this.scheme}://${this.path}`;
   }
 
-  static joinPath(base: Uri, ...parts: string[]): Uri {
-    return new Uri(base.scheme, [base.path, ...parts].filter((part) => part !== '').join('/'));
+  with({ path }: { path: string }): Uri {
+    return new Uri(this.scheme, path);
   }
 }
 
@@ -128,7 +129,43 @@ export const commands = {
   },
 };
 
+/** VS Code's emitter, as far as anything here listens. */
+export class EventEmitter<T> {
+  private readonly listeners = new Set<(value: T) => void>();
+
+  readonly event = (listener: (value: T) => void): { dispose(): void } => {
+    this.listeners.add(listener);
+    return { dispose: () => void this.listeners.delete(listener) };
+  };
+
+  get heard(): number {
+    return this.listeners.size;
+  }
+
+  fire(value: T): void {
+    for (const listener of [...this.listeners]) {
+      listener(value);
+    }
+  }
+
+  dispose(): void {
+    this.listeners.clear();
+  }
+}
+
+export class Disposable {
+  constructor(readonly dispose: () => void) {}
+}
+
+const never = (): { dispose(): void } => ({ dispose: () => undefined });
+
 export const workspace = {
+  get notebookDocuments(): World['notebooks'] {
+    return world.notebooks;
+  },
+  createFileSystemWatcher: () => ({ onDidChange: never, onDidCreate: never, onDidDelete: never, dispose: () => undefined }),
+  onDidGrantWorkspaceTrust: never,
+  onDidChangeConfiguration: never,
   getConfiguration: () => ({
     get: (name: string): unknown => world.settings[name],
     inspect: (): undefined => undefined,
@@ -136,6 +173,10 @@ export const workspace = {
   getWorkspaceFolder: (uri: Uri): { uri: Uri } | undefined =>
     world.folder !== undefined && uri.path.startsWith(`${world.folder.path}/`) ? { uri: world.folder } : undefined,
   fs: {
+    stat(uri: Uri): Promise<object> {
+      const there = [...world.files.keys()].some((path) => path === uri.path || path.startsWith(`${uri.path}/`));
+      return there ? Promise.resolve({}) : Promise.reject(new Error('there is none'));
+    },
     readFile(uri: Uri): Promise<Uint8Array> {
       const text = world.files.get(uri.path);
       return text === undefined ? Promise.reject(new Error('there is none')) : Promise.resolve(new TextEncoder().encode(text));
@@ -157,6 +198,7 @@ function fresh(): World {
     copied: undefined,
     files: new Map(),
     folder: new Uri('file', '/work'),
+    notebooks: [],
   };
 }
 
