@@ -4,6 +4,10 @@ import { setting } from './settings.js';
 
 const NAME = 'Warmline server';
 const DEFAULT_PORT = '8765';
+/** The default of `warmline.startServer.command`. */
+const STANDARD = 'warmline serve';
+
+let told = false;
 
 /** Whether this host can start a program: in a browser, a terminal would belong to another machine or be none. */
 export const canStartServer: boolean = vscode.env.uiKind === vscode.UIKind.Desktop || vscode.env.remoteName !== undefined;
@@ -25,6 +29,23 @@ export async function startLocalServer(): Promise<void> {
   terminal.show(true);
   if (running === undefined) {
     terminal.sendText(commandLine());
+    void sayWhereItIs();
+  }
+}
+
+/** A server of a clone or of a virtual environment is seldom on the PATH; what a terminal says of that, nobody hears. */
+async function sayWhereItIs(): Promise<void> {
+  if (told || setting('startServer.command') !== STANDARD) {
+    return;
+  }
+  told = true;
+  const set = 'Set the Command';
+  const chosen = await vscode.window.showInformationMessage(
+    `Warmline: the terminal runs \`${STANDARD}\`. If it finds no such command, say where it is: /path/to/clone/.venv/bin/${STANDARD} after \`make serve\` in a clone.`,
+    set,
+  );
+  if (chosen === set) {
+    await vscode.commands.executeCommand('workbench.action.openSettings', 'warmline.startServer.command');
   }
 }
 

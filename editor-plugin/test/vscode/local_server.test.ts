@@ -46,9 +46,22 @@ describe('Start Local Server', () => {
     expect(world.terminals[0]?.sent).toEqual([command]);
   });
 
+  it('says once what to do if there is no such command, and shows the setting', async () => {
+    const { startLocalServer } = await import('../../src/vscode/local_server.js');
+    world.choices.push('Set the Command');
+    await startLocalServer();
+    world.terminals[0]!.exitStatus = { code: 0 };
+    await startLocalServer();
+    expect(world.messages).toHaveLength(1);
+    expect(world.messages[0]?.text).toContain('.venv/bin/warmline serve');
+    expect(world.messages[0]?.buttons).toEqual(['Set the Command']);
+    await vi.waitFor(() => expect(world.executed).toEqual(['workbench.action.openSettings']));
+  });
+
   it('runs what the setting says', async () => {
     world.settings['startServer.command'] = 'uvx warmline serve --model mine.gguf';
     await start();
+    expect(world.messages).toEqual([]);
     expect(world.terminals[0]?.sent).toEqual(['uvx warmline serve --model mine.gguf']);
   });
 
