@@ -5,9 +5,7 @@ import type { Lane, Race, WarmAndCold, WithAndWithout } from './experiments.js';
 import { firstSeen, milliseconds, wholeOf } from './recorder.js';
 import type { Timed } from './recorder.js';
 import { comparedWaterfall } from './timings_view.js';
-
-/** Medians that differ by less of them are called alike. */
-const ALIKE = 0.03;
+import { raceVerdict } from './verdict.js';
 
 export function warmColdResult({ cold, warm }: WarmAndCold): HTMLElement {
   const scale = Math.max(wholeOf(cold), wholeOf(warm));
@@ -61,18 +59,10 @@ function decoding({ hops }: Timed): number {
 
 export function raceResult(race: Race): HTMLElement {
   const most = Math.max(...race.socket.last, ...race.http.last);
-  const [socket, http] = [median(race.socket.first), median(race.http.first)];
-  const saved = http - socket;
-  const verdict =
-    Math.abs(saved) < ALIKE * http
-      ? 'As soon over either: on this machine the model’s own time is nearly all of it.'
-      : saved > 0
-        ? `First text ${inMs(saved)} sooner over the WebSocket (${Math.round((100 * saved) / http)} %).`
-        : `First text ${inMs(-saved)} later over the WebSocket this time.`;
   return el(
     'div',
     {},
-    el('p', { class: 'verdict' }, verdict),
+    el('p', { class: 'verdict' }, raceVerdict(race)),
     laneView('WebSocket', race.socket, most),
     laneView('HTTP and SSE', race.http, most),
     el(

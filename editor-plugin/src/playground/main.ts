@@ -1,5 +1,5 @@
 /** The playground: puts the page together. */
-import { Client, systemEnvironment, webSocketConnect } from '../core/index.js';
+import { Client, systemEnvironment, WarmlineError, webSocketConnect } from '../core/index.js';
 import type { Connect, ConnectionOptions } from '../core/index.js';
 import { Announcer } from './announcer.js';
 import { showConnection, storedKey } from './connection_view.js';
@@ -118,20 +118,33 @@ instruction.addEventListener('keydown', (event) => {
 });
 byId('instruct', 'form').addEventListener('submit', (event) => {
   event.preventDefault();
-  const text = instruction.value.trim() || (workspace.editing ? '' : instruction.placeholder);
+  const text = instruction.value.trim();
   if (text === '') {
+    instruction.focus();
     return;
   }
-  workspace.send(text).then(
-    () => (instruction.value = ''),
-    (error: unknown) => sayOfEdit(inWords(error)),
-  );
+  const { edit, editing } = workspace;
+  instruction.value = ''; // at once: what is typed until the answer is the next one's
+  workspace.send(text).catch((error: unknown) => {
+    if (instruction.value === '') {
+      instruction.value = text;
+    }
+    if (editing && error instanceof WarmlineError && error.code === 'unknown_request') {
+      steeredLate = edit;
+      showEdit();
+    } else {
+      sayOfEdit(inWords(error));
+    }
+  });
 });
 stop.addEventListener('click', () => workspace.stop());
 takeBack.addEventListener('click', () => {
   workspace.edit?.takeBack();
   workspace.view.focus();
 });
+
+/** The edit that a steering came too late for. */
+let steeredLate: InPlaceEdit | undefined;
 
 function sayOfEdit(text: string): void {
   const state = byId('edit-state', 'span');
@@ -149,7 +162,7 @@ function showEdit(): void {
   byId('instruction-label', 'label').textContent = editing
     ? 'Steer the edit that runs'
     : 'Edit the selection, or what the cursor stands in';
-  instruction.placeholder = editing ? 'and say what else' : (EXAMPLES[examples.selectedIndex]?.edit.instruction ?? '');
+  instruction.placeholder = editing ? 'and say what else' : `for example: ${EXAMPLES[examples.selectedIndex]?.edit.instruction ?? ''}`;
   const steps = byId('steps', 'ol');
   steps.hidden = !editing;
   steps.replaceChildren(...workspace.instructions.map((step) => el('li', {}, step)));
@@ -158,7 +171,7 @@ function showEdit(): void {
   } else if (editing) {
     sayOfEdit('Editing…');
   } else {
-    sayOfEdit(endOfEdit(edit));
+    sayOfEdit(edit === steeredLate ? `The edit had ended already. ${endOfEdit(edit)}` : endOfEdit(edit));
   }
 }
 
