@@ -56,6 +56,10 @@ class Playground:
         self._files = {f"/{path.name}": _File(path) for path in sorted(folder.iterdir()) if path.suffix in _TYPES}
         self._page = self._files.pop(f"/{_PAGE}").content.decode()
 
+    def has_file(self, path: str) -> bool:
+        """Whether a path is that of a file of the page, the same for everybody; not of the page itself."""
+        return path in self._files
+
     def answer(
         self,
         path: str,

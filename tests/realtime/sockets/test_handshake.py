@@ -296,3 +296,12 @@ async def test_a_full_server_says_so(serve, dial, http):
     assert await status_of(dial, server) == 503
     await wire.connection.close()
     await dial(server)
+
+
+async def test_the_page_s_script_is_for_every_page_and_nothing_else_is(serve, http):
+    """A browser names the page when it loads the page's own script, so one that isn't let in could not say so."""
+    server = await serve()
+    origin = "Origin: http://0.0.0.0:1"
+    assert (await http(server, "/playground.js", origin))[0] == 200
+    for path in ("/", "/readyz", "/metrics"):
+        assert (await http(server, path, origin))[0] == 403
