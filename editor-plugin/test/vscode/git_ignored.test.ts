@@ -26,7 +26,7 @@ function installGit(answer: (path: string) => boolean, { enabled = true, isActiv
       return Promise.resolve(new Set(paths.filter(answer)));
     },
   };
-  const api = new GitApi((uri) => (uri.path.startsWith('/work/') ? repository : null));
+  const api = new GitApi((uri) => (uri.path.startsWith('/code/') ? repository : null));
   const offers = { enabled, getAPI: () => api };
   const extension = {
     isActive,
@@ -41,10 +41,10 @@ describe('whether git ignores a file', () => {
   beforeEach(reset);
 
   it.each([true, false])('is asked of the git extension, which is activated unless it is (%s)', async (isActive) => {
-    world.files.set('/work/.gitignore', '*\n'); // which is not read then
+    world.files.set('/code/.gitignore', '*\n'); // which is not read then
     const asked = installGit((path) => path.endsWith('.log'), { isActive });
-    expect([await ignores('/work/a.log'), await ignores('/work/a.py')]).toEqual([true, false]);
-    expect(asked).toEqual(['/work/a.log', '/work/a.py']);
+    expect([await ignores('/code/a.log'), await ignores('/code/a.py')]).toEqual([true, false]);
+    expect(asked).toEqual(['/code/a.log', '/code/a.py']);
   });
 
   it.each<[string, () => void]>([
@@ -74,24 +74,24 @@ describe('whether git ignores a file', () => {
     ],
   ])('is read from the rules where %s', async (_, set) => {
     set();
-    world.files.set('/work/.gitignore', 'secret.py\n');
-    expect([await ignores('/work/secret.py'), await ignores('/work/a.py')]).toEqual([true, false]);
+    world.files.set('/code/.gitignore', 'secret.py\n');
+    expect([await ignores('/code/secret.py'), await ignores('/code/a.py')]).toEqual([true, false]);
   });
 
   it('is read from all rules between the folder and the file, and from what is excluded by hand', async () => {
-    world.files.set('/work/.gitignore', '*.log\n');
-    world.files.set('/work/a/.gitignore', '!keep.log\n');
-    world.files.set('/work/a/b/.gitignore', 'own.py\n');
-    world.files.set('/work/.git/info/exclude', 'mine/\n');
-    const paths = ['/work/a/b/x.log', '/work/a/b/keep.log', '/work/a/b/own.py', '/work/a/own.py', '/work/mine/x.py'];
+    world.files.set('/code/.gitignore', '*.log\n');
+    world.files.set('/code/a/.gitignore', '!keep.log\n');
+    world.files.set('/code/a/b/.gitignore', 'own.py\n');
+    world.files.set('/code/.git/info/exclude', 'mine/\n');
+    const paths = ['/code/a/b/x.log', '/code/a/b/keep.log', '/code/a/b/own.py', '/code/a/own.py', '/code/mine/x.py'];
     expect(await Promise.all(paths.map((path) => ignores(path)))).toEqual([true, false, true, false, true]);
   });
 
   it('is read from the rules, too, where files are somewhere else than git', async () => {
     const asked = installGit(() => false);
-    world.folder = new Uri('vscode-vfs', '/work');
-    world.files.set('/work/.gitignore', '*.log\n');
-    expect(await ignores('/work/x.log', 'vscode-vfs')).toBe(true);
+    world.folder = new Uri('vscode-vfs', '/code');
+    world.files.set('/code/.gitignore', '*.log\n');
+    expect(await ignores('/code/x.log', 'vscode-vfs')).toBe(true);
     expect(asked).toEqual([]);
   });
 
@@ -109,27 +109,27 @@ describe('whether git ignores a file', () => {
   });
 
   it('is read from what the folder says, too, where the file is in a repository within it', async () => {
-    world.files.set('/work/.gitignore', 'vendor/\n');
-    world.files.set('/work/vendor/.git', 'gitdir: elsewhere\n');
-    world.files.set('/work/lib/.git/info/exclude', 'mine.py\n');
-    const paths = ['/work/vendor/a.py', '/work/lib/mine.py', '/work/mine.py'];
+    world.files.set('/code/.gitignore', 'vendor/\n');
+    world.files.set('/code/vendor/.git', 'gitdir: elsewhere\n');
+    world.files.set('/code/lib/.git/info/exclude', 'mine.py\n');
+    const paths = ['/code/vendor/a.py', '/code/lib/mine.py', '/code/mine.py'];
     expect(await Promise.all(paths.map((path) => ignores(path)))).toEqual([true, true, false]);
   });
 
   it('is that of the notebook for its cells', async () => {
     const asked = installGit((path) => path.endsWith('secret.ipynb'));
-    const cell = new Uri('vscode-notebook-cell', '/work/secret.ipynb#1');
-    world.notebooks = [{ uri: new Uri('file', '/work/secret.ipynb'), getCells: () => [{ document: { uri: cell } }] }];
+    const cell = new Uri('vscode-notebook-cell', '/code/secret.ipynb#1');
+    world.notebooks = [{ uri: new Uri('file', '/code/secret.ipynb'), getCells: () => [{ document: { uri: cell } }] }];
     expect((await gitIgnores(cell as never)).ignored).toBe(true);
-    expect(asked).toEqual(['/work/secret.ipynb']);
+    expect(asked).toEqual(['/code/secret.ipynb']);
   });
 
   it('is no question for what is not saved yet, or lies in no folder that is open and no repository', async () => {
-    world.files.set('/work/.gitignore', '*\n');
-    expect(await ignores('/work/Untitled-1', 'untitled')).toBe(false);
+    world.files.set('/code/.gitignore', '*\n');
+    expect(await ignores('/code/Untitled-1', 'untitled')).toBe(false);
     expect(await ignores('/elsewhere/a.py')).toBe(false);
     world.folder = undefined;
-    expect(await ignores('/work/a.py')).toBe(false);
+    expect(await ignores('/code/a.py')).toBe(false);
   });
 });
 
@@ -154,7 +154,7 @@ describe('a git extension that has just started', () => {
   };
 
   it('is waited for until it has looked for repositories', async () => {
-    const answer = gitIgnores(new Uri('file', '/work/a.py') as never);
+    const answer = gitIgnores(new Uri('file', '/code/a.py') as never);
     await vi.advanceTimersByTimeAsync(1000);
     initialized();
     expect(await answer).toEqual({ ignored: true, settled: true });
@@ -165,7 +165,7 @@ describe('a git extension that has just started', () => {
     const privacy = new Privacy();
     let changes = 0;
     privacy.onDidChange(() => changes++);
-    const document = { uri: new Uri('file', '/work/a.py') };
+    const document = { uri: new Uri('file', '/code/a.py') };
     const objection = privacy.objection(document as never);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await objection).toBeUndefined();

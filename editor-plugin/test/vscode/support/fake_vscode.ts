@@ -197,7 +197,7 @@ function fresh(): World {
     terminals: [],
     copied: undefined,
     files: new Map(),
-    folder: new Uri('file', '/work'),
+    folder: new Uri('file', '/code'),
     notebooks: [],
   };
 }
